@@ -1,0 +1,184 @@
+//! What can go wrong, in one enum. A message says what was given, what is allowed and what to do;
+//! it never shows a counter or noise.
+
+use core::fmt;
+
+/// A number that the caller gave, as it is shown in a message.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Given {
+    /// An unsigned integer.
+    Unsigned(u64),
+    /// A signed integer.
+    Signed(i64),
+    /// A float.
+    Float(f64),
+}
+
+impl From<u64> for Given {
+    fn from(value: u64) -> Self {
+        Self::Unsigned(value)
+    }
+}
+
+impl From<u32> for Given {
+    fn from(value: u32) -> Self {
+        Self::Unsigned(value.into())
+    }
+}
+
+impl From<usize> for Given {
+    fn from(value: usize) -> Self {
+        Self::Unsigned(value as u64)
+    }
+}
+
+impl From<i64> for Given {
+    fn from(value: i64) -> Self {
+        Self::Signed(value)
+    }
+}
+
+impl From<f64> for Given {
+    fn from(value: f64) -> Self {
+        Self::Float(value)
+    }
+}
+
+impl fmt::Display for Given {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unsigned(value) => value.fmt(f),
+            Self::Signed(value) => value.fmt(f),
+            // `Debug` switches to scientific notation for very large and very small values.
+            Self::Float(value) => write!(f, "{value:?}"),
+        }
+    }
+}
+
+/// Every error of the crate. A call that returns one has changed nothing and released nothing.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum Error {
+    /// A parameter is outside of what is allowed.
+    Parameter {
+        /// The parameter's name.
+        name: &'static str,
+        /// What was given.
+        given: Given,
+        /// What is allowed, as a sentence's end: "`name` must be ...".
+        allowed: &'static str,
+    },
+    /// The clock was asked to go to a step that it cannot reach.
+    Time {
+        /// The step asked for; `None` when it is past what 64 bits hold.
+        to: Option<u64>,
+        /// The present step.
+        now: u64,
+        /// The last step.
+        horizon: u64,
+    },
+    /// An update at a step that has been read.
+    Sealed {
+        /// The present step.
+        now: u64,
+        /// The last step.
+        horizon: u64,
+    },
+    /// An index outside of the vector.
+    Index {
+        /// Which element of the call.
+        position: usize,
+        /// The index given.
+        given: Given,
+        /// The number of cells.
+        size: u64,
+    },
+    /// A value that is NaN or infinite.
+    NotFinite {
+        /// Which element of the call.
+        position: usize,
+    },
+    /// An update larger than the bound that the noise was calibrated for.
+    Excess {
+        /// Which element of the call.
+        position: usize,
+        /// The bound, in the caller's units.
+        bound: f64,
+        /// What is bounded: "weight" or "L2 norm".
+        what: &'static str,
+    },
+    /// Arrays that do not fit together.
+    Shape {
+        /// What they must be like.
+        what: &'static str,
+    },
+    /// A counter would leave the 64-bit range.
+    Overflow {
+        /// Which element of the call.
+        position: usize,
+    },
+    /// The generator failed; nothing was released.
+    Entropy,
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Self::Parameter { name, given, allowed } => {
+                write!(f, "{name} must be {allowed}; {given} was given")
+            }
+            Self::Time { to, now, horizon } => {
+                match to {
+                    Some(to) => write!(f, "cannot advance to step {to}: ")?,
+                    None => write!(f, "cannot advance that far: ")?,
+                }
+                if now == horizon {
+                    write!(
+                        f,
+                        "now is {now}, the last step of the horizon; to go on, make a new structure with a budget \
+                         of its own (a longer horizon costs little: choose it long)"
+                    )
+                } else {
+                    write!(
+                        f,
+                        "now is {now} and the horizon is {horizon}; time only moves forward, to a step from {now} to {horizon}"
+                    )
+                }
+            }
+            Self::Sealed { now, horizon } => {
+                write!(f, "step {now} has been read and is sealed; ")?;
+                if now == horizon {
+                    write!(f, "it is the last step of the horizon, so no further update is possible")
+                } else {
+                    write!(f, "advance the clock before the next update")
+                }
+            }
+            Self::Index { position, given, size } => write!(
+                f,
+                "index {given} at position {position} is outside of the vector; allowed are 0 to {}",
+                size - 1
+            ),
+            Self::NotFinite { position } => write!(
+                f,
+                "the value at position {position} is NaN or infinite; only finite numbers can be added \
+                 (invalid=\"drop\" leaves such elements out)"
+            ),
+            Self::Excess { position, bound, what } => write!(
+                f,
+                "the update at position {position} is over the bound: its {what} may be at most {bound:?}; \
+                 raise the bound (more noise), or use on_excess=\"clip\" or invalid=\"drop\""
+            ),
+            Self::Shape { what } => f.write_str(what),
+            Self::Overflow { position } => write!(
+                f,
+                "the update at position {position} would take a counter out of the 64-bit range; use a coarser unit"
+            ),
+            Self::Entropy => write!(f, "the random generator failed; nothing was released and nothing has changed"),
+        }
+    }
+}
+
+impl core::error::Error for Error {}
+
+/// The crate's result.
+pub type Result<T> = core::result::Result<T, Error>;

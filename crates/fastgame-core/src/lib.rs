@@ -1,0 +1,63 @@
+//! Statistics of changing data, released at any time step, under one privacy guarantee for all answers together.
+//!
+//! This crate is the mathematics of fastgame: counters and vectors under continual observation with the noise of the
+//! binary tree mechanism, drawn only for what is read, when it is read, in constant time. It implements "A Fast
+//! Gaussian Mechanism under Continual Observation, with Applications" (Pagh and Sejer, 2026), with an exact
+//! calibration that needs up to 2.25 times less variance than the paper's for the same privacy.
+//!
+//! ```
+//! use chacha20::{ChaCha12Rng, rand_core::SeedableRng};
+//! use fastgame_core::{Cells, ContinualVector, Zcdp};
+//!
+//! # fn main() -> Result<(), fastgame_core::Error> {
+//! // For this example only: seed from the operating system instead (`getrandom::SysRng`).
+//! let mut rng = ChaCha12Rng::from_seed([1; 32]);
+//! // A thousand counters over a year of hours; any one update is protected, rho = 0.5 in all.
+//! let mut visits = ContinualVector::builder(8_760, Zcdp::new(0.5)?).cells(1_000).build()?;
+//! visits.update(&[(3u64, 1i64)])?; // one unit's contribution
+//! let first = visits.release(&[3u64], &mut rng)?; // reads cell 3 and seals the step
+//! visits.advance(17)?;
+//! let all = visits.release(Cells::<u64>::All, &mut rng)?;
+//! assert_eq!((first.len(), all.len()), (1, 1_000));
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! It does not hold a generator, ask the system for randomness, know wall-clock time, use threads or do I/O; it has
+//! no unsafe code and needs an allocator only (`default-features = false` for `no_std`).
+//!
+//! Inside the crate a file uses only files to its right: `plan -> vector -> mechanism -> noise, calibration, lattice
+//! -> privacy, time, level_set -> math, error`.
+
+#![no_std]
+#![cfg_attr(docsrs, feature(doc_cfg))]
+
+extern crate alloc;
+#[cfg(any(feature = "std", test))]
+extern crate std;
+
+mod calibration;
+mod counter;
+mod error;
+mod lattice;
+mod level_set;
+mod math;
+mod mechanism;
+mod noise;
+mod plan;
+mod privacy;
+#[cfg(test)]
+mod reference;
+mod time;
+mod vector;
+
+pub use rand_core;
+
+pub use crate::calibration::{Calibration, Mechanism, Unit};
+pub use crate::counter::ContinualCounter;
+pub use crate::error::{Error, Given, Result};
+pub use crate::lattice::{Index, MAX_WEIGHT, Quantity};
+pub use crate::plan::Plan;
+pub use crate::privacy::{ApproxDp, Gdp, Loss, Zcdp, total};
+pub use crate::time::{Horizon, MAX_HORIZON};
+pub use crate::vector::{Builder, Cells, ContinualVector, Invalid, OnExcess, Pending, Rows};

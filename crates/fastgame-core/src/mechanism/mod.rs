@@ -1,0 +1,4 @@
+//! How noise is correlated over time: what a cell keeps between its reads, and the draws of a read.
+
+pub(crate) mod store;
+pub(crate) mod tree;

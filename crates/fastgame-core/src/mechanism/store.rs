@@ -1,0 +1,435 @@
+//! Packed storage for the noise of single cells: a few words for each cell that was read, none for the others.
+//!
+//! What a cell keeps is a *record*: the step of its last read, its level set, and a stack of
+//! `levels.len()` sums in level order. Records change length with nearly every read, so they are kept in
+//! groups of eight neighbouring cells:
+//!
+//! ```text
+//! page of 512 groups -> entry: | marks 8 | class 8 | slot 48 |
+//! slot of 8 * class words:     | group | lengths (a byte a record) | record | record | ... | unused |
+//! record:                      | step | level set | sum | sum | ... |
+//! ```
+//!
+//! A record is found with two look-ups and one sum of bytes. A change of length moves the records behind it, at
+//! most seven; when the group no longer fits its class exactly it moves to another one. The slots of a class are
+//! dense (the last slot fills a hole), so what is unused is at most seven words a group and one chunk a class.
+//! Every operation takes constant time.
+
+use alloc::boxed::Box;
+use alloc::vec;
+use alloc::vec::Vec;
+use core::marker::PhantomData;
+
+use crate::level_set::LevelSet;
+use crate::noise::Stored;
+
+const CELLS_PER_GROUP: u64 = 8;
+const GROUPS_PER_PAGE: usize = 512;
+const CELLS_PER_PAGE: u64 = CELLS_PER_GROUP * GROUPS_PER_PAGE as u64;
+/// Slots of a class are multiples of this many words.
+const WORDS_PER_CLASS: usize = 8;
+const WORDS_PER_CHUNK: usize = 512;
+/// Words in front of a group's records, and in front of a record's sums.
+const GROUP_HEAD: usize = 2;
+const RECORD_HEAD: usize = 2;
+
+/// The stacks of the cells that were read on their own.
+pub(crate) struct PackedStore<S> {
+    size: u64,
+    held: u64,
+    pages: Vec<Option<Box<[Entry; GROUPS_PER_PAGE]>>>,
+    classes: Vec<Class>,
+    sum: PhantomData<S>,
+}
+
+/// What a cell keeps between reads.
+pub(crate) struct Record<'a, S> {
+    pub(crate) step: u64,
+    pub(crate) levels: LevelSet,
+    sums: &'a [u64],
+    sum: PhantomData<S>,
+}
+
+impl<S: Stored> Record<'_, S> {
+    /// The sum at the level of this rank.
+    #[inline]
+    pub(crate) fn sum(&self, rank: u32) -> S {
+        S::read(&self.sums[rank as usize * S::WORDS..])
+    }
+
+    /// The sum at the leaf, which is the last one.
+    #[inline]
+    pub(crate) fn leaf(&self) -> S {
+        self.sum(self.levels.len() - 1)
+    }
+}
+
+/// Where a group of cells is kept, and which of its cells are marked.
+#[derive(Clone, Copy, Default)]
+struct Entry(u64);
+
+impl Entry {
+    const SLOT_BITS: u32 = 48;
+    const MARK_SHIFT: u32 = 56;
+
+    fn class(self) -> usize {
+        (self.0 >> Self::SLOT_BITS & 0xff) as usize
+    }
+
+    fn slot(self) -> usize {
+        (self.0 & ((1 << Self::SLOT_BITS) - 1)) as usize
+    }
+
+    fn set_place(&mut self, class: usize, slot: usize) {
+        let marks = self.0 >> Self::MARK_SHIFT << Self::MARK_SHIFT;
+        self.0 = marks | (class as u64) << Self::SLOT_BITS | slot as u64;
+    }
+
+    fn mark(lane: u32) -> u64 {
+        1 << (Self::MARK_SHIFT + lane)
+    }
+}
+
+/// All groups whose records take the same number of words, rounded up.
+#[derive(Default)]
+struct Class {
+    words: usize,
+    /// A chunk holds `1 << chunk_shift` slots.
+    chunk_shift: u32,
+    chunks: Vec<Box<[u64]>>,
+    len: usize,
+}
+
+impl Class {
+    fn new(class: usize) -> Self {
+        let words = class * WORDS_PER_CLASS;
+        let chunk_shift = (WORDS_PER_CHUNK / words.max(1)).checked_ilog2().unwrap_or(0);
+        Self { words, chunk_shift, chunks: Vec::new(), len: 0 }
+    }
+
+    #[inline]
+    fn place(&self, slot: usize) -> (usize, core::ops::Range<usize>) {
+        let start = (slot & ((1 << self.chunk_shift) - 1)) * self.words;
+        (slot >> self.chunk_shift, start..start + self.words)
+    }
+
+    #[inline]
+    fn slot(&self, slot: usize) -> &[u64] {
+        let (chunk, range) = self.place(slot);
+        &self.chunks[chunk][range]
+    }
+
+    #[inline]
+    fn slot_mut(&mut self, slot: usize) -> &mut [u64] {
+        let (chunk, range) = self.place(slot);
+        &mut self.chunks[chunk][range]
+    }
+
+    fn push(&mut self) -> usize {
+        let slot = self.len;
+        if slot >> self.chunk_shift == self.chunks.len() {
+            self.chunks.push(vec![0; self.words << self.chunk_shift].into_boxed_slice());
+        }
+        self.len += 1;
+        slot
+    }
+
+    /// Fills the hole at `slot` with the last slot. Returns the group that has moved there, if any.
+    fn swap_remove(&mut self, slot: usize) -> Option<u64> {
+        let last = self.len - 1;
+        let moved = (slot != last).then(|| {
+            let (from_chunk, from) = self.place(last);
+            let (to_chunk, to) = self.place(slot);
+            if from_chunk == to_chunk {
+                self.chunks[to_chunk].copy_within(from, to.start);
+            } else {
+                let (head, tail) = self.chunks.split_at_mut(from_chunk);
+                head[to_chunk][to].copy_from_slice(&tail[0][from]);
+            }
+            self.slot(slot)[0]
+        });
+        self.len = last;
+        // One empty chunk stays, so that a class that swings about a chunk's edge does not allocate each time.
+        self.chunks.truncate(last.div_ceil(1 << self.chunk_shift) + 1);
+        moved
+    }
+}
+
+/// The sum of the bytes of `lengths` that belong to records before `lane`.
+#[inline]
+fn words_before(lengths: u64, lane: u32) -> usize {
+    add_bytes(lengths & !(u64::MAX << (8 * lane)))
+}
+
+/// Bytes are added in 16-bit lanes: eight records of up to 130 words overflow a byte.
+#[inline]
+fn add_bytes(lengths: u64) -> usize {
+    const EVEN: u64 = 0x00ff_00ff_00ff_00ff;
+    let pairs = (lengths & EVEN) + (lengths >> 8 & EVEN);
+    (pairs.wrapping_mul(0x0001_0001_0001_0001) >> 48) as usize
+}
+
+#[inline]
+fn length(lengths: u64, lane: u32) -> usize {
+    (lengths >> (8 * lane) & 0xff) as usize
+}
+
+#[inline]
+fn class_of(record_words: usize) -> usize {
+    (GROUP_HEAD + record_words).div_ceil(WORDS_PER_CLASS)
+}
+
+/// The two classes `a != b`, both to be changed.
+fn two_classes(classes: &mut [Class], a: usize, b: usize) -> (&mut Class, &mut Class) {
+    if a < b {
+        let (low, high) = classes.split_at_mut(b);
+        (&mut low[a], &mut high[0])
+    } else {
+        let (low, high) = classes.split_at_mut(a);
+        (&mut high[0], &mut low[b])
+    }
+}
+
+impl<S: Stored> PackedStore<S> {
+    /// An empty store for cells `0..size`; it owns no memory until a cell is read.
+    pub(crate) fn new(size: u64) -> Self {
+        Self { size, held: 0, pages: Vec::new(), classes: Vec::new(), sum: PhantomData }
+    }
+
+    /// The number of cells that have a record.
+    #[cfg(test)]
+    pub(crate) fn held(&self) -> u64 {
+        self.held
+    }
+
+    /// The memory in use, in bytes.
+    pub(crate) fn bytes(&self) -> usize {
+        let pages = self.pages.iter().flatten().count() * size_of::<[Entry; GROUPS_PER_PAGE]>();
+        let chunks: usize =
+            self.classes.iter().map(|class| class.chunks.len() * (class.words << class.chunk_shift)).sum();
+        let tables: usize = self.classes.iter().map(|class| class.chunks.capacity() * size_of::<Box<[u64]>>()).sum();
+        pages
+            + 8 * chunks
+            + tables
+            + self.pages.capacity() * size_of::<Option<Box<()>>>()
+            + self.classes.capacity() * size_of::<Class>()
+    }
+
+    #[inline]
+    fn entry(&self, group: u64) -> Entry {
+        let (page, index) = (group as usize / GROUPS_PER_PAGE, group as usize % GROUPS_PER_PAGE);
+        match self.pages.get(page) {
+            Some(Some(entries)) => entries[index],
+            _ => Entry::default(),
+        }
+    }
+
+    #[inline]
+    fn entry_mut(&mut self, group: u64) -> &mut Entry {
+        if self.pages.is_empty() {
+            self.pages.resize_with(self.size.div_ceil(CELLS_PER_PAGE) as usize, || None);
+        }
+        let (page, index) = (group as usize / GROUPS_PER_PAGE, group as usize % GROUPS_PER_PAGE);
+        &mut self.pages[page].get_or_insert_with(|| Box::new([Entry::default(); GROUPS_PER_PAGE]))[index]
+    }
+
+    /// The record of `cell`, if it has one.
+    #[inline]
+    pub(crate) fn get(&self, cell: u64) -> Option<Record<'_, S>> {
+        let entry = self.entry(cell / CELLS_PER_GROUP);
+        if entry.class() == 0 {
+            return None;
+        }
+        let lane = (cell % CELLS_PER_GROUP) as u32;
+        let slot = self.classes[entry.class()].slot(entry.slot());
+        let lengths = slot[1];
+        let length = length(lengths, lane);
+        if length == 0 {
+            return None;
+        }
+        let start = GROUP_HEAD + words_before(lengths, lane);
+        let record = &slot[start..start + length];
+        Some(Record {
+            step: record[0],
+            levels: LevelSet::from_bits(record[1]),
+            sums: &record[RECORD_HEAD..],
+            sum: PhantomData,
+        })
+    }
+
+    /// Sets the record of `cell`: the first `keep` sums that it has, then `pushed`.
+    pub(crate) fn replace(&mut self, cell: u64, step: u64, levels: LevelSet, keep: u32, pushed: &[S]) {
+        let group = cell / CELLS_PER_GROUP;
+        let lane = (cell % CELLS_PER_GROUP) as u32;
+        let entry = self.entry(group);
+        let (old_class, old_slot) = (entry.class(), entry.slot());
+        let kept = RECORD_HEAD + keep as usize * S::WORDS;
+        let new_length = kept + pushed.len() * S::WORDS;
+        debug_assert_eq!(levels.len() as usize, keep as usize + pushed.len());
+
+        let lengths = if old_class == 0 { 0 } else { self.classes[old_class].slot(old_slot)[1] };
+        let old_length = length(lengths, lane);
+        let total = add_bytes(lengths);
+        let new_class = class_of(total - old_length + new_length);
+        let start = GROUP_HEAD + words_before(lengths, lane);
+        let behind = start + old_length..GROUP_HEAD + total;
+        let new_lengths = lengths & !(0xff << (8 * lane)) | (new_length as u64) << (8 * lane);
+
+        let slot = if new_class == old_class {
+            let slot = self.classes[old_class].slot_mut(old_slot);
+            slot.copy_within(behind, start + new_length);
+            slot
+        } else {
+            while self.classes.len() <= new_class {
+                self.classes.push(Class::new(self.classes.len()));
+            }
+            let new_slot = self.classes[new_class].push();
+            if old_class != 0 {
+                let (from, to) = two_classes(&mut self.classes, old_class, new_class);
+                let (from_slot, to_slot) = (from.slot(old_slot), to.slot_mut(new_slot));
+                let front = start + kept.min(old_length);
+                to_slot[..front].copy_from_slice(&from_slot[..front]);
+                to_slot[start + new_length..start + new_length + behind.len()].copy_from_slice(&from_slot[behind]);
+                if let Some(moved) = from.swap_remove(old_slot) {
+                    self.entry_mut(moved).set_place(old_class, old_slot);
+                }
+            }
+            self.entry_mut(group).set_place(new_class, new_slot);
+            let slot = self.classes[new_class].slot_mut(new_slot);
+            slot[0] = group;
+            slot
+        };
+        slot[1] = new_lengths;
+        slot[start] = step;
+        slot[start + 1] = levels.bits();
+        for (sum, words) in pushed.iter().zip(slot[start + kept..start + new_length].chunks_exact_mut(S::WORDS)) {
+            sum.write(words);
+        }
+        if old_length == 0 {
+            self.held += 1;
+        }
+    }
+
+    /// Marks a cell; false if it was marked already.
+    #[inline]
+    pub(crate) fn mark(&mut self, cell: u64) -> bool {
+        let entry = self.entry_mut(cell / CELLS_PER_GROUP);
+        let mark = Entry::mark((cell % CELLS_PER_GROUP) as u32);
+        let new = entry.0 & mark == 0;
+        entry.0 |= mark;
+        new
+    }
+
+    #[inline]
+    pub(crate) fn unmark(&mut self, cell: u64) {
+        self.entry_mut(cell / CELLS_PER_GROUP).0 &= !Entry::mark((cell % CELLS_PER_GROUP) as u32);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::BTreeMap;
+
+    /// Two words a sum, as the Laplace law will have.
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    struct Pair(u64, u64);
+
+    impl Stored for Pair {
+        const WORDS: usize = 2;
+
+        fn write(self, words: &mut [u64]) {
+            words[0] = self.0;
+            words[1] = self.1;
+        }
+
+        fn read(words: &[u64]) -> Self {
+            Self(words[0], words[1])
+        }
+    }
+
+    /// A cell and the size of its next stack, of which some are kept.
+    fn calls(size: u64) -> impl Strategy<Value = Vec<(u64, u32, u32)>> {
+        prop::collection::vec((0..size, 0u32..=63, 1u32..=63), 1..400)
+    }
+
+    fn check<S: Stored + PartialEq + core::fmt::Debug>(size: u64, calls: &[(u64, u32, u32)], make: impl Fn(u64) -> S) {
+        let mut store = PackedStore::<S>::new(size);
+        let mut model: BTreeMap<u64, (u64, Vec<S>)> = BTreeMap::new();
+        let mut stamp = 0;
+        for &(cell, keep, len) in calls {
+            let old = model.get(&cell).map_or(&[][..], |(_, sums)| sums);
+            let keep = (keep as usize).min(old.len()).min(len as usize);
+            let mut sums = old[..keep].to_vec();
+            while sums.len() < len as usize {
+                stamp += 1;
+                sums.push(make(stamp));
+            }
+            let levels = LevelSet::from_bits(u64::MAX >> (64 - len));
+            store.replace(cell, stamp, levels, keep as u32, &sums[keep..]);
+            model.insert(cell, (stamp, sums));
+            assert_eq!(store.held(), model.len() as u64);
+        }
+        for cell in 0..size {
+            match (store.get(cell), model.get(&cell)) {
+                (None, None) => {}
+                (Some(record), Some((step, sums))) => {
+                    assert_eq!(record.step, *step);
+                    assert_eq!(record.levels.len() as usize, sums.len());
+                    for (rank, sum) in sums.iter().enumerate() {
+                        assert_eq!(record.sum(rank as u32), *sum);
+                    }
+                    assert_eq!(record.leaf(), *sums.last().unwrap());
+                }
+                (record, _) => panic!("cell {cell}: present {}", record.is_some()),
+            }
+        }
+        // Slots are dense: every class holds exactly the groups whose records have its size.
+        let mut groups: BTreeMap<u64, usize> = BTreeMap::new();
+        for (cell, (_, sums)) in &model {
+            *groups.entry(cell / CELLS_PER_GROUP).or_default() += RECORD_HEAD + sums.len() * S::WORDS;
+        }
+        for (index, class) in store.classes.iter().enumerate() {
+            assert_eq!(class.len, groups.values().filter(|&&words| class_of(words) == index).count());
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn records_are_what_was_written_for_one_word_a_sum(calls in calls(100)) {
+            check(100, &calls, f64::from_bits);
+        }
+
+        #[test]
+        fn records_are_what_was_written_for_two_words_a_sum(calls in calls(20)) {
+            check(20, &calls, |stamp| Pair(stamp, !stamp));
+        }
+
+        #[test]
+        fn records_are_what_was_written_across_pages(calls in calls(3 * CELLS_PER_PAGE + 5)) {
+            check(3 * CELLS_PER_PAGE + 5, &calls, f64::from_bits);
+        }
+    }
+
+    #[test]
+    fn marks_belong_to_one_cell_and_survive_a_move_of_the_group() {
+        let mut store = PackedStore::<f64>::new(20);
+        assert!(store.mark(3));
+        assert!(!store.mark(3));
+        assert!(store.mark(4));
+        store.replace(3, 1, LevelSet::from_bits(0b111), 0, &[1.0, 2.0, 3.0]);
+        store.replace(4, 1, LevelSet::from_bits(u64::MAX >> 1), 0, &[0.5; 63]);
+        store.unmark(3);
+        assert!(store.mark(3));
+        assert!(!store.mark(4));
+        assert_eq!(store.get(3).unwrap().leaf(), 3.0);
+    }
+
+    #[test]
+    fn an_unread_store_owns_nothing() {
+        let store = PackedStore::<f64>::new(1 << 40);
+        assert_eq!(store.bytes(), 0);
+        assert!(store.get(1 << 39).is_none());
+    }
+}

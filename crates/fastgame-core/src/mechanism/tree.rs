@@ -1,0 +1,416 @@
+//! The binary tree mechanism, sampled where it is read: the fast mechanism of the paper (section 3, Algorithm 1).
+//!
+//! Every node of a complete binary tree over the time steps has an independent noise variable; the noise at a
+//! step is the sum along its root-to-leaf path. A cell keeps the *active path* of its last read: a level set and
+//! the prefix sums drawn there, a stack in level order. A later read shares the path down to the split level `m`:
+//! the sum there is known or drawn by the bridge between its neighbours in the stack, the rest of the new path is
+//! fresh. Levels above the split survive, those below are dropped, the leaf goes on top. One or two sums are drawn,
+//! however much time has passed.
+//!
+//! Cells of a block that were only ever read together share one level set: their sums are kept as arrays by level
+//! (a *sweep* takes one decision for all). A cell that is read on its own gets a record in packed storage, and
+//! lives there from then on.
+
+use alloc::vec::Vec;
+
+use rand_core::Rng;
+
+use super::store::PackedStore;
+use crate::level_set::LevelSet;
+use crate::noise::Law;
+use crate::time::common_levels;
+
+/// How many elements the buffers of a read keep room for between reads.
+const KEPT_CAPACITY: usize = 512;
+
+/// The cells of a read. The order of the draws is the order of the cells.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Request<'a> {
+    /// All cells.
+    All,
+    /// All cells of one block.
+    Block(usize),
+    /// These cells, each below the size; a cell may stand here more than once.
+    Cells(&'a [u64]),
+}
+
+/// What a read draws for one cell.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Drawn<S> {
+    /// Level of the deepest node that the path shares with the last one.
+    pub(crate) split: u32,
+    /// The sum there, if it was not known.
+    pub(crate) at_split: Option<S>,
+    pub(crate) leaf: S,
+}
+
+/// What a read at a step has to draw: a function of steps and level sets, hence public.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Move {
+    /// Nothing was read before.
+    First,
+    /// The step was read already.
+    Stay,
+    /// The sum at `split` is known.
+    Fork { split: u32 },
+    /// The sum at `split` lies between those at `above` and `below`.
+    Bridge { split: u32, above: u32, below: u32 },
+}
+
+impl Move {
+    #[inline]
+    fn new(last: Option<(u64, LevelSet)>, step: u64, height: u32) -> Self {
+        let Some((last_step, levels)) = last else { return Self::First };
+        if last_step == step {
+            return Self::Stay;
+        }
+        let split = common_levels(last_step, step, height);
+        if levels.contains(split) {
+            return Self::Fork { split };
+        }
+        match (levels.predecessor(split), levels.successor(split)) {
+            (Some(above), Some(below)) => Self::Bridge { split, above, below },
+            _ => unreachable!("the root and the leaf of an active path are always drawn"),
+        }
+    }
+
+    fn split(self) -> u32 {
+        match self {
+            Self::First | Self::Stay => 0,
+            Self::Fork { split } | Self::Bridge { split, .. } => split,
+        }
+    }
+
+    fn is_bridge(self) -> bool {
+        matches!(self, Self::Bridge { .. })
+    }
+}
+
+/// One root-to-leaf path of the tree under a law.
+struct Tree<L> {
+    height: u32,
+    law: L,
+}
+
+impl<L: Law> Tree<L> {
+    /// Draws what `step_move` asks for. `sum_at(rank)` reads the stack of the cell, whose levels are `levels`.
+    #[inline]
+    fn draw(
+        &self,
+        step_move: Move,
+        levels: LevelSet,
+        sum_at: impl Fn(u32) -> L::Sum,
+        rng: &mut impl Rng,
+    ) -> Drawn<L::Sum> {
+        let law = &self.law;
+        match step_move {
+            Move::First if self.height == 0 => Drawn { split: 0, at_split: None, leaf: law.sum(1, rng) },
+            Move::First => {
+                let root = law.sum(1, rng);
+                Drawn { split: 0, at_split: Some(root), leaf: L::add(root, law.sum(self.height, rng)) }
+            }
+            Move::Stay => unreachable!("a step that was read draws nothing"),
+            Move::Fork { split } => {
+                let known = sum_at(levels.rank(split));
+                Drawn { split, at_split: None, leaf: L::add(known, law.sum(self.height - split, rng)) }
+            }
+            Move::Bridge { split, above, below } => {
+                let rank = levels.rank(above);
+                let (upper, lower) = (sum_at(rank), sum_at(rank + 1));
+                let part = law.bridge(split - above, below - split, L::subtract(lower, upper), rng);
+                let at_split = L::add(upper, part);
+                let leaf = L::add(at_split, law.sum(self.height - split, rng));
+                Drawn { split, at_split: Some(at_split), leaf }
+            }
+        }
+    }
+
+    /// The levels of the stack after a draw, and how many sums of the old stack survive.
+    #[inline]
+    fn after(&self, levels: LevelSet, split: u32, drawn_at_split: bool) -> (LevelSet, u32) {
+        let kept = levels.through(split);
+        let with_split = if drawn_at_split { kept.with(split) } else { kept };
+        // With a height of zero the only level is the leaf's, and it is drawn anew.
+        let kept = if self.height == 0 { LevelSet::EMPTY } else { kept };
+        (with_split.with(self.height), kept.len())
+    }
+}
+
+/// Neighbouring cells that are swept together.
+struct Block<S> {
+    start: u64,
+    len: usize,
+    swept: Option<Swept<S>>,
+    /// The cells of the block with a record of their own.
+    held: usize,
+}
+
+/// The active paths of the cells of a block that were only read together.
+struct Swept<S> {
+    step: u64,
+    levels: LevelSet,
+    /// One array a level of the set, in level order; entries of cells with a record of their own are not used.
+    stack: Vec<Vec<S>>,
+}
+
+struct SweepDraw<S> {
+    block: usize,
+    split: u32,
+    at_split: Option<Vec<S>>,
+    leaf: Vec<S>,
+}
+
+/// A read between its draws and their commit.
+struct Pending<S> {
+    step: u64,
+    cells: Vec<(u64, Drawn<S>)>,
+    sweeps: Vec<SweepDraw<S>>,
+    /// The noise asked for, in the order of the request.
+    values: Vec<f64>,
+    /// Places of `values` whose cell is drawn at an earlier place of the same request.
+    repeats: Vec<(usize, u64)>,
+}
+
+/// The noise of all cells.
+pub(crate) struct TreeNoise<L: Law> {
+    tree: Tree<L>,
+    size: u64,
+    blocks: Vec<Block<L::Sum>>,
+    cells: PackedStore<L::Sum>,
+    pending: Pending<L::Sum>,
+}
+
+impl<L: Law> TreeNoise<L> {
+    /// Noise for consecutive blocks of these lengths over a tree of `height` levels below its root.
+    pub(crate) fn new(height: u32, law: L, lengths: &[usize]) -> Self {
+        let mut size = 0;
+        let blocks = lengths
+            .iter()
+            .map(|&len| {
+                let start = size;
+                size += len as u64;
+                Block { start, len, swept: None, held: 0 }
+            })
+            .collect();
+        let pending =
+            Pending { step: 0, cells: Vec::new(), sweeps: Vec::new(), values: Vec::new(), repeats: Vec::new() };
+        Self { tree: Tree { height, law }, size, blocks, cells: PackedStore::new(size), pending }
+    }
+
+    /// Draws the noise of a read at `step`. The state is as before until `commit`; what a former draw left
+    /// uncommitted is forgotten. Time: constant for each cell.
+    pub(crate) fn draw(&mut self, request: Request<'_>, step: u64, rng: &mut impl Rng) {
+        self.abandon();
+        self.pending.step = step;
+        match request {
+            Request::All => (0..self.blocks.len()).for_each(|block| self.draw_block(block, rng)),
+            Request::Block(block) => self.draw_block(block, rng),
+            // A vector of one cell is always swept: it needs no record.
+            Request::Cells(cells) if self.size == 1 => {
+                if !cells.is_empty() {
+                    self.draw_block(0, rng);
+                    self.pending.values.resize(cells.len(), self.pending.values[0]);
+                }
+            }
+            Request::Cells(cells) => self.draw_cells(cells, rng),
+        }
+    }
+
+    fn draw_block(&mut self, index: usize, rng: &mut impl Rng) {
+        let Self { tree, blocks, cells, pending, .. } = self;
+        let block = &blocks[index];
+        let (levels, stack) = match &block.swept {
+            Some(swept) => (swept.levels, &swept.stack[..]),
+            None => (LevelSet::EMPTY, &[][..]),
+        };
+        let step_move = Move::new(block.swept.as_ref().map(|swept| (swept.step, levels)), pending.step, tree.height);
+        pending.values.reserve(block.len);
+
+        // Cells without a record share `step_move`; a block whose cells all have one is not swept.
+        let shared = block.held < block.len && step_move != Move::Stay;
+        let room = if shared { block.len } else { 0 };
+        let mut leaf = Vec::with_capacity(room);
+        let mut at_split = Vec::with_capacity(if step_move.is_bridge() || step_move == Move::First { room } else { 0 });
+        for i in 0..block.len {
+            let cell = block.start + i as u64;
+            let record = if block.held == 0 { None } else { cells.get(cell) };
+            if let Some(record) = record {
+                let own = Move::new(Some((record.step, record.levels)), pending.step, tree.height);
+                let value = if own == Move::Stay {
+                    record.leaf()
+                } else {
+                    let drawn = tree.draw(own, record.levels, |rank| record.sum(rank), rng);
+                    pending.cells.push((cell, drawn));
+                    drawn.leaf
+                };
+                pending.values.push(L::value(value));
+                if shared {
+                    // Keeps the arrays aligned; never read.
+                    leaf.push(value);
+                    at_split.push(value);
+                }
+            } else if shared {
+                let drawn = tree.draw(step_move, levels, |rank| stack[rank as usize][i], rng);
+                pending.values.push(L::value(drawn.leaf));
+                leaf.push(drawn.leaf);
+                at_split.extend(drawn.at_split);
+            } else {
+                pending.values.push(L::value(stack[stack.len() - 1][i]));
+            }
+        }
+        if shared {
+            let drew_split = step_move.is_bridge() || (step_move == Move::First && tree.height > 0);
+            let at_split = drew_split.then_some(at_split);
+            pending.sweeps.push(SweepDraw { block: index, split: step_move.split(), at_split, leaf });
+        }
+    }
+
+    fn draw_cells(&mut self, wanted: &[u64], rng: &mut impl Rng) {
+        let Self { tree, blocks, cells, pending, .. } = self;
+        pending.values.reserve(wanted.len());
+        for &cell in wanted {
+            let drawn = {
+                let record = cells.get(cell);
+                let block = &blocks[block_of(blocks, cell)];
+                let i = (cell - block.start) as usize;
+                let (last, leaf) = match (&record, &block.swept) {
+                    (Some(record), _) => (Some((record.step, record.levels)), Some(record.leaf())),
+                    (None, Some(swept)) => {
+                        (Some((swept.step, swept.levels)), swept.stack.last().map(|leaves| leaves[i]))
+                    }
+                    (None, None) => (None, None),
+                };
+                let levels = last.map_or(LevelSet::EMPTY, |(_, levels)| levels);
+                match (Move::new(last, pending.step, tree.height), leaf) {
+                    (Move::Stay, Some(leaf)) => {
+                        pending.values.push(L::value(leaf));
+                        continue;
+                    }
+                    (step_move, _) => {
+                        // A mark means that this request has drawn the cell already.
+                        if !cells.mark(cell) {
+                            pending.repeats.push((pending.values.len(), cell));
+                            pending.values.push(f64::NAN);
+                            continue;
+                        }
+                        match (cells.get(cell), &block.swept) {
+                            (Some(record), _) => tree.draw(step_move, levels, |rank| record.sum(rank), rng),
+                            (None, Some(swept)) => {
+                                tree.draw(step_move, levels, |rank| swept.stack[rank as usize][i], rng)
+                            }
+                            (None, None) => tree.draw(step_move, levels, |_| unreachable!("an empty stack"), rng),
+                        }
+                    }
+                }
+            };
+            pending.values.push(L::value(drawn.leaf));
+            pending.cells.push((cell, drawn));
+        }
+    }
+
+    /// The cells that the pending read has drawn on their own, with the values.
+    pub(crate) fn drawn_cells(&self) -> impl Iterator<Item = (u64, Drawn<L::Sum>)> + '_ {
+        self.pending.cells.iter().copied()
+    }
+
+    /// The cells that the pending read draws in sweeps.
+    pub(crate) fn swept_cells(&self) -> impl Iterator<Item = u64> + '_ {
+        self.pending.sweeps.iter().flat_map(|sweep| {
+            let block = &self.blocks[sweep.block];
+            (block.start..block.start + block.len as u64)
+                .filter(|&cell| block.held == 0 || self.cells.get(cell).is_none())
+        })
+    }
+
+    /// Makes the pending draws the state and hands out the noise, in the order of the request.
+    pub(crate) fn commit(&mut self) -> &[f64] {
+        let Self { tree, blocks, cells, pending, .. } = self;
+        let mut stack = Vec::new();
+        for (cell, drawn) in pending.cells.drain(..) {
+            cells.unmark(cell);
+            let (record_levels, is_new) = match cells.get(cell) {
+                Some(record) => (record.levels, false),
+                None => (LevelSet::EMPTY, true),
+            };
+            stack.clear();
+            let (levels, keep) = if is_new {
+                let index = block_of(blocks, cell);
+                let block = &mut blocks[index];
+                block.held += 1;
+                let i = (cell - block.start) as usize;
+                let swept_levels = block.swept.as_ref().map_or(LevelSet::EMPTY, |swept| swept.levels);
+                let (levels, keep) = tree.after(swept_levels, drawn.split, drawn.at_split.is_some());
+                if let Some(swept) = &block.swept {
+                    stack.extend(swept.stack[..keep as usize].iter().map(|sums| sums[i]));
+                }
+                if block.held == block.len {
+                    block.swept = None;
+                }
+                (levels, 0)
+            } else {
+                tree.after(record_levels, drawn.split, drawn.at_split.is_some())
+            };
+            stack.extend(drawn.at_split);
+            stack.push(drawn.leaf);
+            cells.replace(cell, pending.step, levels, keep, &stack);
+        }
+        for sweep in pending.sweeps.drain(..) {
+            let block = &mut blocks[sweep.block];
+            let swept =
+                block.swept.get_or_insert_with(|| Swept { step: 0, levels: LevelSet::EMPTY, stack: Vec::new() });
+            let (levels, keep) = tree.after(swept.levels, sweep.split, sweep.at_split.is_some());
+            swept.stack.truncate(keep as usize);
+            swept.stack.extend(sweep.at_split);
+            swept.stack.push(sweep.leaf);
+            swept.levels = levels;
+            swept.step = pending.step;
+        }
+        for (place, cell) in pending.repeats.drain(..) {
+            if let Some(record) = cells.get(cell) {
+                pending.values[place] = L::value(record.leaf());
+            }
+        }
+        &pending.values
+    }
+
+    /// Forgets the pending draws, and the values of the last commit.
+    pub(crate) fn abandon(&mut self) {
+        // Cells that were drawn in a block read carry no mark; to unmark them changes nothing.
+        for (cell, _) in self.pending.cells.drain(..) {
+            self.cells.unmark(cell);
+        }
+        self.pending.sweeps.clear();
+        self.pending.repeats.clear();
+        self.pending.values.clear();
+        // Small reads reuse the buffers, a large one gives them back.
+        self.pending.cells.shrink_to(KEPT_CAPACITY);
+        self.pending.repeats.shrink_to(KEPT_CAPACITY);
+        self.pending.values.shrink_to(KEPT_CAPACITY);
+    }
+
+    /// Memory of the noise in bytes, without what a pending read holds.
+    pub(crate) fn bytes(&self) -> usize {
+        let swept: usize = self
+            .blocks
+            .iter()
+            .filter_map(|block| block.swept.as_ref())
+            .flat_map(|swept| &swept.stack)
+            .map(|sums| sums.capacity() * size_of::<L::Sum>())
+            .sum();
+        self.cells.bytes() + swept + self.blocks.capacity() * size_of::<Block<L::Sum>>()
+    }
+
+    /// The number of cells that were read on their own.
+    #[cfg(test)]
+    pub(crate) fn held(&self) -> u64 {
+        self.cells.held()
+    }
+}
+
+#[inline]
+fn block_of<S>(blocks: &[Block<S>], cell: u64) -> usize {
+    if blocks.len() == 1 { 0 } else { blocks.partition_point(|block| block.start <= cell) - 1 }
+}
+
+#[cfg(test)]
+mod tests;

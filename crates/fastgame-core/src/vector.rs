@@ -1,0 +1,767 @@
+//! The vector under continual observation: exact counters, noise, clock, calibration and lattice. The only place
+//! where a release happens. Paper, sections 1.2 and 3; every other structure is a linear map onto its cells.
+//!
+//! An update adds to exact counters and draws nothing. A read names cells, happens at the public step, and seals
+//! it. It has two halves: [`ContinualVector::draw`] draws what the read needs and changes nothing,
+//! [`Pending::commit`] makes that the state and releases the values. Cost: an update takes time linear in its
+//! non-zeros; a read takes constant time for each cell, whatever the horizon and the time since the last read.
+
+use alloc::vec;
+use alloc::vec::Vec;
+use core::fmt;
+
+use rand_core::{TryCryptoRng, TryRng};
+
+use crate::calibration::{self, Calibration, Mechanism, Unit};
+use crate::error::{Error, Given, Result};
+use crate::lattice::{Bound, Index, Lattice, Quantity};
+use crate::math::sqrt;
+use crate::mechanism::tree::{Request, TreeNoise};
+use crate::noise::FailStop;
+use crate::noise::gaussian::Gaussian;
+use crate::privacy::Loss;
+use crate::time::{Clock, Horizon};
+
+/// What to do with an update that is over its bound.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum OnExcess {
+    /// It is an invalid element: [`Error::Excess`], or dropped with [`Invalid::Drop`].
+    #[default]
+    Error,
+    /// It is scaled down onto the bound, and rounded toward zero.
+    Clip,
+}
+
+/// What to do with an invalid element of a batch: an index out of range, NaN or infinity, an update over its bound.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Invalid {
+    /// The call fails and changes nothing. A caller that catches the error and carries on lets one bad element move
+    /// a whole batch, which no privacy guarantee covers.
+    #[default]
+    Raise,
+    /// Bad updates are left out, each on its own. How many is for the operator alone: it is not private.
+    Drop,
+}
+
+/// The cells of a read.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub enum Cells<'a, I = u64> {
+    /// All cells, in order.
+    All,
+    /// All cells of one block, in order.
+    Block(usize),
+    /// These cells; one may stand here more than once and then has the same answer each time.
+    Indices(&'a [I]),
+}
+
+impl<'a, I> From<&'a [I]> for Cells<'a, I> {
+    fn from(indices: &'a [I]) -> Self {
+        Self::Indices(indices)
+    }
+}
+
+impl<'a, I, const N: usize> From<&'a [I; N]> for Cells<'a, I> {
+    fn from(indices: &'a [I; N]) -> Self {
+        Self::Indices(indices)
+    }
+}
+
+/// A batch of updates, a row each. A row is what one unit contributes in one update.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub enum Rows<'a, I, V> {
+    /// Full rows one after the other: `values.len()` is a multiple of the number of cells.
+    Dense {
+        /// The values, row by row.
+        values: &'a [V],
+    },
+    /// Compressed sparse rows: row `i` is `indices[offsets[i]..offsets[i + 1]]` with the values at the same places.
+    /// Indices that stand twice in a row are added first.
+    Sparse {
+        /// One more than rows; from 0 to `indices.len()`, not decreasing.
+        offsets: &'a [usize],
+        /// The cells.
+        indices: &'a [I],
+        /// As many values as indices.
+        values: &'a [V],
+    },
+}
+
+/// Collects the parameters of a [`ContinualVector`]; nothing is checked before [`Builder::build`] or
+/// [`Builder::plan`](crate::plan::Plan).
+#[derive(Clone, Debug)]
+#[must_use]
+pub struct Builder {
+    pub(crate) horizon: u64,
+    pub(crate) loss: Loss,
+    pub(crate) blocks: Vec<usize>,
+    pub(crate) bound: BoundParameter,
+    pub(crate) mechanism: Mechanism,
+    pub(crate) unit: Unit,
+    pub(crate) contributions: u32,
+    pub(crate) on_excess: OnExcess,
+    pub(crate) invalid: Invalid,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum BoundParameter {
+    Weight(u32),
+    Norm(f64),
+}
+
+/// What parameters amount to, once they are checked.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Checked {
+    pub(crate) horizon: Horizon,
+    pub(crate) size: u64,
+    pub(crate) bound: Bound,
+    pub(crate) calibration: Calibration,
+    pub(crate) lattice: Lattice,
+}
+
+impl Builder {
+    /// `n` cells in one block.
+    pub fn cells(self, n: usize) -> Self {
+        self.blocks(&[n])
+    }
+
+    /// Consecutive blocks of these lengths. Blocks that are read whole are stored and read faster.
+    pub fn blocks(mut self, lengths: &[usize]) -> Self {
+        self.blocks = lengths.to_vec();
+        self
+    }
+
+    /// Integer updates whose L2 norm is at most `w`, `1 <= w <= 2^31`. This is the default, with `w = 1`.
+    pub fn max_weight(mut self, w: u32) -> Self {
+        self.bound = BoundParameter::Weight(w);
+        self
+    }
+
+    /// Real updates whose L2 norm is at most `max_norm`, kept in multiples of `2^(floor(log2 max_norm) - 20)`.
+    pub fn max_norm(mut self, max_norm: f64) -> Self {
+        self.bound = BoundParameter::Norm(max_norm);
+        self
+    }
+
+    /// How noise is correlated over time.
+    pub fn mechanism(mut self, mechanism: Mechanism) -> Self {
+        self.mechanism = mechanism;
+        self
+    }
+
+    /// What is protected.
+    pub fn unit(mut self, unit: Unit) -> Self {
+        self.unit = unit;
+        self
+    }
+
+    /// How many units one person may contribute: any `m` of them are protected together.
+    pub fn contributions(mut self, m: u32) -> Self {
+        self.contributions = m;
+        self
+    }
+
+    /// What happens to updates over the bound.
+    pub fn on_excess(mut self, on_excess: OnExcess) -> Self {
+        self.on_excess = on_excess;
+        self
+    }
+
+    /// What happens to invalid elements.
+    pub fn invalid(mut self, invalid: Invalid) -> Self {
+        self.invalid = invalid;
+        self
+    }
+
+    /// The number of cells, as given.
+    pub fn size(&self) -> usize {
+        self.blocks.iter().fold(0, |sum, &len| sum.saturating_add(len))
+    }
+
+    /// What all answers together will cost.
+    pub fn loss(&self) -> Loss {
+        self.loss
+    }
+
+    pub(crate) fn check(&self) -> Result<Checked> {
+        let size = self.blocks.iter().try_fold(0usize, |sum, &len| if len == 0 { None } else { sum.checked_add(len) });
+        let size = match size {
+            Some(size) if size > 0 => size as u64,
+            _ => {
+                let allowed = "a number of cells that is at least 1 (in every block) and fits in memory";
+                return Err(Error::Parameter { name: "size", given: self.size().into(), allowed });
+            }
+        };
+        let horizon = Horizon::new(self.horizon)?;
+        let bound = match self.bound {
+            BoundParameter::Weight(w) => Bound::integer(w)?,
+            BoundParameter::Norm(norm) => Bound::real(norm)?,
+        };
+        let calibration =
+            calibration::scale(self.loss, self.mechanism, self.unit, self.contributions, horizon, bound.l2)?;
+        let lattice = Lattice::new(bound.unit, calibration.node_std())?;
+        Ok(Checked { horizon, size, bound, calibration, lattice })
+    }
+
+    /// Builds the vector, all counters zero, the clock at step 1.
+    ///
+    /// # Errors
+    /// [`Error::Parameter`] for a horizon outside of `1..=2^62`, no cells or more than memory holds, a bound out of its
+    /// range, zero contributions, a noise scale too small or too large for the counters' unit.
+    pub fn build(&self) -> Result<ContinualVector> {
+        let checked = self.check()?;
+        let noise = Noise::GaussianTree(TreeNoise::new(
+            checked.calibration.levels(),
+            Gaussian::new(checked.calibration.node_std()),
+            &self.blocks,
+        ));
+        self.assemble(checked, noise)
+    }
+
+    /// The vector with exact releases, for tests of what is computed from them.
+    #[cfg(test)]
+    pub(crate) fn build_exact(&self) -> Result<ContinualVector> {
+        let mut checked = self.check()?;
+        checked.lattice = Lattice::exact(checked.bound.unit);
+        let levels = checked.calibration.levels();
+        self.assemble(checked, Noise::ZeroTree(TreeNoise::new(levels, crate::noise::Zero, &self.blocks)))
+    }
+
+    fn assemble(&self, checked: Checked, noise: Noise) -> Result<ContinualVector> {
+        let size = checked.size as usize;
+        // Asked for first, so that a size beyond memory is an error and no abort; then zeroed lazily.
+        let mut probe = Vec::<i64>::new();
+        if probe.try_reserve_exact(size).is_err() {
+            let allowed = "a number of cells that fits in memory (8 bytes each)";
+            return Err(Error::Parameter { name: "size", given: size.into(), allowed });
+        }
+        drop(probe);
+        Ok(ContinualVector {
+            builder: self.clone(),
+            clock: Clock::new(checked.horizon),
+            checked,
+            counters: vec![0; size],
+            total: 0,
+            noise,
+        })
+    }
+
+    /// A key for a generator of tests and reproducible studies, from a seed and every public parameter: two
+    /// structures with different parameters and one seed do not share noise, a second structure with the same
+    /// parameters repeats it. Not for production: whoever knows the seed knows the noise.
+    pub fn insecure_key(&self, structure: &str, seed: u64) -> [u8; 32] {
+        let (kind, bound) = match self.bound {
+            BoundParameter::Weight(w) => (0, u64::from(w)),
+            BoundParameter::Norm(norm) => (1, norm.to_bits()),
+        };
+        let parameters = [
+            self.horizon,
+            self.loss.mu().to_bits(),
+            kind,
+            bound,
+            self.mechanism as u64,
+            self.unit as u64,
+            u64::from(self.contributions),
+            self.blocks.len() as u64,
+        ];
+        let name = structure.bytes().map(u64::from);
+        let blocks = self.blocks.iter().map(|&len| len as u64);
+        let mut lanes = [0, 1, 2];
+        for word in name.chain(parameters).chain(blocks) {
+            for lane in &mut lanes {
+                *lane = mix(*lane ^ word);
+            }
+        }
+        let mut key = [0; 32];
+        for (bytes, word) in key.chunks_exact_mut(8).zip([seed, lanes[0], lanes[1], lanes[2]]) {
+            bytes.copy_from_slice(&word.to_le_bytes());
+        }
+        key
+    }
+}
+
+/// The finaliser of SplitMix64 (Steele, Lea and Flood, 2014): a bijection that spreads every bit.
+fn mix(word: u64) -> u64 {
+    let word = word.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let word = (word ^ word >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let word = (word ^ word >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+    word ^ word >> 31
+}
+
+/// The noise of all cells, by law and correlation.
+enum Noise {
+    GaussianTree(TreeNoise<Gaussian>),
+    #[cfg(test)]
+    ZeroTree(TreeNoise<crate::noise::Zero>),
+}
+
+/// Runs one expression for whichever noise there is.
+macro_rules! with_noise {
+    ($noise:expr, $name:ident => $body:expr) => {
+        match $noise {
+            Noise::GaussianTree($name) => $body,
+            #[cfg(test)]
+            Noise::ZeroTree($name) => $body,
+        }
+    };
+}
+
+/// A vector of counters that follows updates and can be read at any time step, under one privacy guarantee for all
+/// answers together. Not `Clone`: a second copy that answers would be a second release.
+pub struct ContinualVector {
+    builder: Builder,
+    checked: Checked,
+    clock: Clock,
+    counters: Vec<i64>,
+    /// At least the largest absolute value of a counter; while it is below `i64::MAX` nothing can overflow.
+    total: u64,
+    noise: Noise,
+}
+
+/// Shows public parameters only: neither counters nor noise.
+impl fmt::Debug for ContinualVector {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ContinualVector")
+            .field("size", &self.checked.size)
+            .field("now", &self.clock.now())
+            .field("horizon", &self.clock.horizon().steps())
+            .field("loss", &self.builder.loss)
+            .field("mechanism", &self.builder.mechanism)
+            .field("unit", &self.builder.unit)
+            .field("contributions", &self.builder.contributions)
+            .finish_non_exhaustive()
+    }
+}
+
+impl ContinualVector {
+    /// Starts a vector with `horizon` time steps (`1 <= horizon <= 2^62`) under a budget. One step is the static,
+    /// one-shot mechanism. A long horizon is cheap, and at its end the vector is spent: choose it long.
+    pub fn builder(horizon: u64, budget: impl Into<Loss>) -> Builder {
+        Builder {
+            horizon,
+            loss: budget.into(),
+            blocks: Vec::new(),
+            bound: BoundParameter::Weight(1),
+            mechanism: Mechanism::default(),
+            unit: Unit::default(),
+            contributions: 1,
+            on_excess: OnExcess::default(),
+            invalid: Invalid::default(),
+        }
+    }
+
+    /// The parameters.
+    pub fn parameters(&self) -> &Builder {
+        &self.builder
+    }
+
+    /// The number of cells.
+    pub fn size(&self) -> u64 {
+        self.checked.size
+    }
+
+    /// The present step, `1..=horizon`.
+    pub fn now(&self) -> u64 {
+        self.clock.now()
+    }
+
+    /// The last step.
+    pub fn horizon(&self) -> u64 {
+        self.clock.horizon().steps()
+    }
+
+    /// Whether the present step was read, so that updates must wait for the next.
+    pub fn is_sealed(&self) -> bool {
+        self.clock.is_sealed()
+    }
+
+    /// What all answers together cost.
+    pub fn loss(&self) -> Loss {
+        self.builder.loss
+    }
+
+    /// The noise scale and what it was made from.
+    pub fn calibration(&self) -> &Calibration {
+        &self.checked.calibration
+    }
+
+    /// The standard deviation of the noise of a release at `now`, in the caller's units. (The rounding to the lattice
+    /// adds at most `s^2 / 12288` to the variance, which is not counted here.)
+    pub fn noise_std(&self) -> f64 {
+        self.checked.calibration.release_std()
+    }
+
+    /// The step `g` of the lattice on which releases lie, a power of two.
+    pub fn lattice_step(&self) -> f64 {
+        self.checked.lattice.step()
+    }
+
+    /// Memory in use, in bytes: 8 a cell for the counters, and the noise of cells that were read. It depends on what
+    /// was read and when, not on data.
+    pub fn memory(&self) -> usize {
+        size_of::<Self>() + self.counters.capacity() * 8 + with_noise!(&self.noise, noise => noise.bytes())
+    }
+
+    /// Moves the clock to step `to`. Staying at `now` is allowed and changes nothing.
+    ///
+    /// # Errors
+    /// [`Error::Time`] for a step in the past or beyond the horizon.
+    pub fn advance(&mut self, to: u64) -> Result<()> {
+        self.clock.advance_to(to)
+    }
+
+    /// Adds one update, made of `(cell, value)` pairs, at the present step. Returns how many updates were dropped (0
+    /// or 1; never 1 unless [`Invalid::Drop`]); not private, for the operator alone.
+    ///
+    /// # Errors
+    /// As [`ContinualVector::update_rows`].
+    pub fn update<I: Index, V: Quantity>(&mut self, update: &[(I, V)]) -> Result<u64> {
+        let (indices, values): (Vec<I>, Vec<V>) = update.iter().copied().unzip();
+        self.update_rows(Rows::Sparse { offsets: &[0, update.len()], indices: &indices, values: &values })
+    }
+
+    /// Adds a batch of updates, a row each, at the present step; all or nothing. Returns how many rows were dropped
+    /// (none unless [`Invalid::Drop`]); not private, for the operator alone.
+    ///
+    /// # Errors
+    /// [`Error::Sealed`] if the step was read; [`Error::Shape`] for rows that do not fit; [`Error::Index`],
+    /// [`Error::NotFinite`] and [`Error::Excess`] for bad elements unless they are dropped or clipped;
+    /// [`Error::Overflow`] if a counter would leave the 64-bit range. Nothing has changed then.
+    pub fn update_rows<I: Index, V: Quantity>(&mut self, rows: Rows<'_, I, V>) -> Result<u64> {
+        self.clock.check_open()?;
+        let mut batch = Batch {
+            bound: self.checked.bound,
+            on_excess: self.builder.on_excess,
+            invalid: self.builder.invalid,
+            row: Vec::new(),
+            adds: Vec::new(),
+            total: 0,
+            dropped: 0,
+        };
+        let size = self.checked.size;
+        match rows {
+            Rows::Dense { values } => {
+                if values.len() as u64 % size != 0 {
+                    return Err(Error::Shape { what: "dense rows must have as many values as the vector has cells" });
+                }
+                for (row, values) in values.chunks_exact(size as usize).enumerate() {
+                    let start = row * size as usize;
+                    batch.push_row(
+                        row,
+                        start,
+                        values.iter().enumerate().map(|(cell, &value)| (Ok(cell as u64), value)),
+                    )?;
+                }
+            }
+            Rows::Sparse { offsets, indices, values } => {
+                let ordered = offsets.windows(2).all(|pair| pair[0] <= pair[1]);
+                if indices.len() != values.len() {
+                    return Err(Error::Shape { what: "sparse rows must have as many values as indices" });
+                }
+                if !ordered || offsets.first() != Some(&0) || offsets.last() != Some(&indices.len()) {
+                    return Err(Error::Shape { what: "row offsets must rise from 0 to the number of indices" });
+                }
+                for (row, ends) in offsets.windows(2).enumerate() {
+                    let (indices, values) = (&indices[ends[0]..ends[1]], &values[ends[0]..ends[1]]);
+                    let entries = indices
+                        .iter()
+                        .zip(values)
+                        .map(|(&index, &value)| (index.below(size).map_err(|given| (given, size)), value));
+                    batch.push_row(row, ends[0], entries)?;
+                }
+            }
+        }
+        self.apply(&batch)?;
+        Ok(batch.dropped)
+    }
+
+    /// Adds what a batch amounts to, or nothing if a counter would overflow.
+    fn apply(&mut self, batch: &Batch) -> Result<()> {
+        let limit = i64::MAX as u128;
+        if u128::from(self.total) + batch.total > limit {
+            // The running bound is used up: renew it, which takes a look at every counter but comes once in 2^63 units.
+            self.total = self.counters.iter().map(|counter| counter.unsigned_abs()).max().unwrap_or(0);
+        }
+        if u128::from(self.total) + batch.total <= limit {
+            for &(cell, units, _) in &batch.adds {
+                self.counters[cell as usize] += units;
+            }
+            self.total += batch.total as u64;
+            return Ok(());
+        }
+        for (done, &(cell, units, position)) in batch.adds.iter().enumerate() {
+            let counter = &mut self.counters[cell as usize];
+            match counter.checked_add(units) {
+                Some(sum) => *counter = sum,
+                None => {
+                    for &(cell, units, _) in &batch.adds[..done] {
+                        self.counters[cell as usize] -= units;
+                    }
+                    return Err(Error::Overflow { position });
+                }
+            }
+        }
+        self.total = i64::MAX as u64;
+        Ok(())
+    }
+
+    /// Releases cells at the present step and seals it: exact counter plus noise, rounded to the lattice, in the
+    /// order of the request. A cell that was released at this step repeats its answer. Time: constant a cell.
+    ///
+    /// # Errors
+    /// [`Error::Index`] for a cell out of range, [`Error::Entropy`] if the generator fails; nothing has been released
+    /// and nothing has changed then.
+    pub fn release<'a, I: Index + 'a, R: TryCryptoRng + ?Sized>(
+        &mut self,
+        cells: impl Into<Cells<'a, I>>,
+        rng: &mut R,
+    ) -> Result<Vec<f64>> {
+        Ok(self.draw(cells, rng)?.commit())
+    }
+
+    /// Releases all cells; see [`ContinualVector::release`].
+    ///
+    /// # Errors
+    /// [`Error::Entropy`] if the generator fails.
+    pub fn release_all<R: TryCryptoRng + ?Sized>(&mut self, rng: &mut R) -> Result<Vec<f64>> {
+        self.release(Cells::<u64>::All, rng)
+    }
+
+    /// The first half of a release: draws what it needs and changes nothing that can be observed. The draws become
+    /// the state with [`Pending::commit`], or are forgotten when the [`Pending`] is dropped.
+    ///
+    /// # Errors
+    /// As [`ContinualVector::release`].
+    pub fn draw<'a, I: Index + 'a, R: TryCryptoRng + ?Sized>(
+        &mut self,
+        cells: impl Into<Cells<'a, I>>,
+        rng: &mut R,
+    ) -> Result<Pending<'_>> {
+        let size = self.checked.size;
+        let wanted = match cells.into() {
+            Cells::All => Wanted::Range(0, size),
+            Cells::Block(block) if block < self.builder.blocks.len() => {
+                let start = self.builder.blocks[..block].iter().sum::<usize>() as u64;
+                Wanted::Range(start, start + self.builder.blocks[block] as u64)
+            }
+            Cells::Block(block) => {
+                return Err(Error::Parameter {
+                    name: "block",
+                    given: block.into(),
+                    allowed: "below the vector's number of blocks",
+                });
+            }
+            Cells::Indices(indices) => Wanted::Cells(
+                indices
+                    .iter()
+                    .enumerate()
+                    .map(|(position, index)| index.below(size).map_err(|given| Error::Index { position, given, size }))
+                    .collect::<Result<Vec<u64>>>()?,
+            ),
+        };
+        self.draw_wanted(wanted, rng)
+    }
+
+    fn draw_wanted<R: TryRng + ?Sized>(&mut self, wanted: Wanted, rng: &mut R) -> Result<Pending<'_>> {
+        let mut rng = FailStop::new(rng);
+        let step = self.clock.now();
+        let request = match &wanted {
+            Wanted::Range(0, end) if *end == self.checked.size => Request::All,
+            Wanted::Range(start, _) => Request::Block(self.block_at(*start)),
+            Wanted::Cells(cells) => Request::Cells(cells),
+        };
+        with_noise!(&mut self.noise, noise => noise.draw(request, step, &mut rng));
+        if rng.failed() {
+            with_noise!(&mut self.noise, noise => noise.abandon());
+            return Err(Error::Entropy);
+        }
+        Ok(Pending { vector: self, wanted })
+    }
+
+    fn block_at(&self, start: u64) -> usize {
+        let mut before = 0;
+        self.builder
+            .blocks
+            .iter()
+            .take_while(|&&len| {
+                before += len as u64;
+                before <= start
+            })
+            .count()
+    }
+}
+
+enum Wanted {
+    Range(u64, u64),
+    Cells(Vec<u64>),
+}
+
+/// A read between its two halves: what it needs is drawn, nothing is released and nothing has changed.
+#[must_use = "nothing is released before commit"]
+pub struct Pending<'a> {
+    vector: &'a mut ContinualVector,
+    wanted: Wanted,
+}
+
+impl fmt::Debug for Pending<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Pending").field("vector", self.vector).finish_non_exhaustive()
+    }
+}
+
+impl Pending<'_> {
+    /// The cells for which this read draws noise. Others that it asks for were released at this step before. A function
+    /// of the public calls alone.
+    pub fn drawn_cells(&self) -> Vec<u64> {
+        with_noise!(&self.vector.noise, noise => {
+            noise.drawn_cells().map(|(cell, _)| cell).chain(noise.swept_cells()).collect()
+        })
+    }
+
+    /// The second half of a release: the draws become the state, the step is sealed, the values go out.
+    #[must_use]
+    pub fn commit(self) -> Vec<f64> {
+        let ContinualVector { counters, noise, checked, clock, .. } = &mut *self.vector;
+        let lattice = checked.lattice;
+        clock.seal();
+        let noise = with_noise!(noise, noise => noise.commit());
+        match &self.wanted {
+            Wanted::Range(start, end) => {
+                let counters = &counters[*start as usize..*end as usize];
+                counters.iter().zip(noise).map(|(&counter, &noise)| lattice.release(counter, noise)).collect()
+            }
+            Wanted::Cells(cells) => {
+                cells.iter().zip(noise).map(|(&cell, &noise)| lattice.release(counters[cell as usize], noise)).collect()
+            }
+        }
+        // Dropping `self` clears the buffers.
+    }
+}
+
+impl Drop for Pending<'_> {
+    fn drop(&mut self) {
+        with_noise!(&mut self.vector.noise, noise => noise.abandon());
+    }
+}
+
+/// A cell, or the number that is none and the size that it should be below.
+type Located = core::result::Result<u64, (Given, u64)>;
+
+/// The rows of an update call, checked and turned into whole units.
+struct Batch {
+    bound: Bound,
+    on_excess: OnExcess,
+    invalid: Invalid,
+    /// The row at hand: cells and units.
+    row: Vec<(u64, i128)>,
+    /// Cells, units and the row that they come from.
+    adds: Vec<(u64, i64, usize)>,
+    /// The sum of absolute values of `adds`.
+    total: u128,
+    dropped: u64,
+}
+
+impl Batch {
+    fn push_row<V: Quantity>(
+        &mut self,
+        row: usize,
+        start: usize,
+        entries: impl Iterator<Item = (Located, V)>,
+    ) -> Result<()> {
+        match self.read_row(row, start, entries) {
+            Ok(()) => {
+                for &(cell, units) in &self.row {
+                    self.total += units.unsigned_abs();
+                    // Within the bound, so within 2^31 units; sums of as many rows as memory holds fit in 64 bits.
+                    let units = units as i64;
+                    match self.adds.last_mut() {
+                        Some(last) if last.0 == cell => *last = (cell, last.1 + units, row),
+                        _ => self.adds.push((cell, units, row)),
+                    }
+                }
+                Ok(())
+            }
+            Err(_) if self.invalid == Invalid::Drop => {
+                self.dropped += 1;
+                Ok(())
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Leaves in `self.row` what the row adds: each cell once, in whole units, within the bound.
+    fn read_row<V: Quantity>(
+        &mut self,
+        row: usize,
+        start: usize,
+        entries: impl Iterator<Item = (Located, V)>,
+    ) -> Result<()> {
+        self.row.clear();
+        let mut rising = true;
+        for (offset, (cell, value)) in entries.enumerate() {
+            let position = start + offset;
+            let cell = cell.map_err(|(given, size)| Error::Index { position, given, size })?;
+            let units = value.units(self.bound.unit).ok_or(Error::NotFinite { position })?;
+            if units != 0 {
+                rising &= self.row.last().is_none_or(|last| last.0 < cell);
+                self.row.push((cell, units));
+            }
+        }
+        if !rising {
+            self.row.sort_unstable_by_key(|&(cell, _)| cell);
+            self.row.dedup_by(|next, first| {
+                let same = next.0 == first.0;
+                if same {
+                    first.1 += next.1;
+                }
+                same
+            });
+        }
+        if squared_norm(&self.row) <= u128::from(self.bound.max_squared) {
+            return Ok(());
+        }
+        match self.on_excess {
+            OnExcess::Error => Err(Error::Excess { position: row, bound: self.bound.l2, what: self.bound.what }),
+            OnExcess::Clip => {
+                clip(&mut self.row, self.bound.max_squared);
+                Ok(())
+            }
+        }
+    }
+}
+
+/// The sum of squares, or more than any bound.
+fn squared_norm(row: &[(u64, i128)]) -> u128 {
+    row.iter().fold(0u128, |sum, (_, units)| {
+        let size = units.unsigned_abs();
+        sum.saturating_add(size.saturating_mul(size))
+    })
+}
+
+/// Scales a row down onto the bound, rounding toward zero.
+fn clip(row: &mut [(u64, i128)], max_squared: u64) {
+    if let [(_, units)] = row {
+        let max = i128::from(max_squared.isqrt());
+        *units = (*units).clamp(-max, max);
+        return;
+    }
+    let norm = sqrt(row.iter().map(|&(_, units)| units as f64 * units as f64).sum());
+    let mut factor = sqrt(max_squared as f64) / norm;
+    let exact: Vec<i128> = row.iter().map(|&(_, units)| units).collect();
+    loop {
+        for ((_, units), &exact) in row.iter_mut().zip(&exact) {
+            *units = (exact as f64 * factor) as i128;
+        }
+        if squared_norm(row) <= u128::from(max_squared) {
+            return;
+        }
+        // Floats rounded the wrong way: a little less.
+        factor *= 1.0 - f64::EPSILON;
+    }
+}
+
+#[cfg(test)]
+mod tests;

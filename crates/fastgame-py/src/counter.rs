@@ -1,0 +1,112 @@
+//! `ContinualCounter`.
+
+use fastgame_core::{Cells, Rows};
+use pyo3::prelude::*;
+use pyo3::pyclass_init::PyClassInitializer as Init;
+use pyo3::types::PyDict;
+
+use crate::arrays::integers;
+use crate::parameters::{Arguments, Parameters};
+use crate::plan::Plan;
+use crate::structure::Structure;
+
+/// A counter that follows inserts and deletes and can be released at any time step.
+///
+/// All parameters are keywords.
+///
+/// Parameters
+/// ----------
+/// horizon : int
+///     The number of time steps, 1 to 2**62. Public. A long horizon costs little; at its end the structure is spent.
+///     One step is the static, one-shot mechanism.
+/// privacy : Zcdp, Gdp or ApproxDp
+///     The budget for all answers together.
+/// max_weight : int
+///     The largest absolute weight of one update, 1 to 2**31.
+/// mechanism : {"tree", "tree-paper"}
+///     "tree" is calibrated exactly; "tree-paper" adds the paper's noise (section 2), up to 2.25 times the variance for
+///     the same privacy.
+/// protect : {"update", "lifetime"}
+///     What neighbouring data differ in: one update, or one insertion with its later deletion.
+/// contributions : int
+///     How many such units one person has; any of them are protected together (standard deviation times this).
+/// on_excess : {"error", "clip"}
+///     Whether an update over its bound is invalid, or scaled down onto the bound.
+/// invalid : {"raise", "drop"}
+///     Whether an invalid element fails the call, or is left out alone. Pipelines should use "drop": a caller that
+///     catches the error and carries on lets one bad element move a whole batch, which no guarantee covers.
+/// insecure_seed : int or None
+///     For tests and reproducible studies only: whoever knows the seed knows the noise. None: fresh randomness from
+///     the operating system.
+///
+/// Raises
+/// ------
+/// ValueError, TypeError
+///     For a parameter that is not allowed; the message says what is.
+#[pyclass(frozen, extends = Structure, module = "fastgame")]
+pub(crate) struct ContinualCounter;
+
+impl ContinualCounter {
+    pub(crate) fn build(py: Python<'_>, parameters: Parameters) -> PyResult<Init<Self>> {
+        Ok(Init::from(Structure::new(py, parameters)?).add_subclass(Self))
+    }
+}
+
+#[pymethods]
+impl ContinualCounter {
+    #[new]
+    #[pyo3(signature = (**arguments), text_signature = "(*, horizon, privacy, max_weight=1, mechanism='tree', \
+        protect='update', contributions=1, on_excess='error', invalid='raise', insecure_seed=None)")]
+    fn new(py: Python<'_>, arguments: Option<&Bound<'_, PyDict>>) -> PyResult<Init<Self>> {
+        Self::build(py, Parameters::counter(&Arguments::new(arguments))?)
+    }
+
+    /// What a counter with these parameters would cost, without building it: a Plan.
+    #[staticmethod]
+    #[pyo3(signature = (**arguments), text_signature = "(*, horizon, privacy, max_weight=1, mechanism='tree', \
+        protect='update', contributions=1, on_excess='error', invalid='raise', insecure_seed=None)")]
+    fn plan(arguments: Option<&Bound<'_, PyDict>>) -> PyResult<Plan> {
+        Plan::new(Parameters::counter(&Arguments::new(arguments))?)
+    }
+
+    /// The largest absolute weight of one update.
+    #[getter]
+    fn max_weight(slf: &Bound<'_, Self>) -> Option<u32> {
+        slf.as_super().get().parameters().max_weight()
+    }
+
+    /// Adds weights at the present step, each an update of its own; all or nothing.
+    ///
+    /// Parameters
+    /// ----------
+    /// weights : int or array of int, any shape
+    ///     Negative weights delete. Any integer dtype, byte order and stride.
+    ///
+    /// Raises
+    /// ------
+    /// SealedStepError
+    ///     The present step was released already.
+    /// ValueError
+    ///     A weight is over max_weight (unless on_excess="clip" or invalid="drop").
+    /// TypeError
+    ///     The weights are not integers.
+    /// OverflowError
+    ///     The count would leave the 64-bit range.
+    #[pyo3(signature = (weights = None), text_signature = "($self, weights=1)")]
+    fn update(slf: &Bound<'_, Self>, weights: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
+        let weights = match weights {
+            Some(weights) => integers(weights, "weights")?.values.into_weights(),
+            None => vec![1],
+        };
+        let rows: Rows<'_, u64, i64> = Rows::Dense { values: &weights };
+        slf.as_super().get().update_rows(slf.py(), rows)
+    }
+
+    /// The count at the present step plus noise, as a float; seals the step.
+    ///
+    /// Asked again at the same step it repeats the answer. Constant time, however much time has passed.
+    fn release(slf: &Bound<'_, Self>) -> PyResult<f64> {
+        let cells: Cells<'_, u64> = Cells::All;
+        Ok(slf.as_super().get().release(slf.py(), cells)?[0])
+    }
+}

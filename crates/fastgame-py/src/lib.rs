@@ -1,0 +1,36 @@
+//! The Python binding: convert, lock, one core call, convert. Documentation for users is in
+//! `python/fastgame/_core.pyi`.
+#![allow(missing_docs)]
+
+mod arrays;
+mod budgets;
+mod counter;
+mod error;
+mod parameters;
+mod plan;
+mod structure;
+mod vector;
+
+use pyo3::prelude::*;
+
+/// The compiled half of fastgame.
+#[pymodule(gil_used = true)]
+mod _core {
+    use pyo3::prelude::*;
+
+    #[pymodule_init]
+    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        module.add("__version__", env!("CARGO_PKG_VERSION"))
+    }
+
+    #[pymodule_export]
+    use crate::budgets::{ApproxDp, Budget, Gdp, Zcdp, total};
+    #[pymodule_export]
+    use crate::counter::ContinualCounter;
+    #[pymodule_export]
+    use crate::plan::Plan;
+    #[pymodule_export]
+    use crate::structure::Structure;
+    #[pymodule_export]
+    use crate::vector::ContinualVector;
+}

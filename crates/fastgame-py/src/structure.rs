@@ -1,0 +1,245 @@
+//! What all structures share: one live mechanism behind a lock, its generator, clock and parameters.
+
+use std::sync::Mutex;
+
+use chacha20::ChaCha12Rng;
+use fastgame_core::rand_core::SeedableRng;
+use fastgame_core::{Cells, ContinualVector, Error, Index, Quantity, Rows};
+use pyo3::prelude::*;
+use pyo3::sync::MutexExt;
+
+use crate::arrays::integer_parameter;
+use crate::error::{CopyError, CoreError, EntropyError, HorizonError, StateError};
+use crate::parameters::Parameters;
+
+/// Work on more elements than this lets other Python threads run meanwhile.
+const DETACH_ABOVE: usize = 4096;
+
+/// What all structures share: clock, budget and parameters. Base class of ContinualCounter and ContinualVector.
+///
+/// A structure is a live mechanism: it may be used from several threads, and cannot be copied, pickled or used in a
+/// forked process (CopyError).
+#[pyclass(frozen, subclass, module = "fastgame")]
+pub(crate) struct Structure {
+    parameters: Parameters,
+    /// The process that made the mechanism, the only one that may use it.
+    process: u32,
+    live: Mutex<Live>,
+}
+
+/// What changes.
+struct Live {
+    vector: ContinualVector,
+    rng: ChaCha12Rng,
+    dropped: u64,
+}
+
+impl Structure {
+    pub(crate) fn new(py: Python<'_>, parameters: Parameters) -> PyResult<Self> {
+        let vector = parameters.builder.build().map_err(CoreError)?;
+        let key = match parameters.insecure_seed {
+            Some(seed) => parameters.builder.insecure_key(parameters.kind.name(), seed),
+            None => {
+                let mut key = [0; 32];
+                getrandom::fill(&mut key).map_err(|error| {
+                    EntropyError(py, format!("the operating system gave no randomness, so nothing was built: {error}"))
+                })?;
+                key
+            }
+        };
+        let live = Live { vector, rng: ChaCha12Rng::from_seed(key), dropped: 0 };
+        Ok(Self { parameters, process: std::process::id(), live: Mutex::new(live) })
+    }
+
+    pub(crate) fn parameters(&self) -> &Parameters {
+        &self.parameters
+    }
+
+    /// Runs one core call under the lock; `work` elements of it decide whether other threads may run meanwhile.
+    fn with<T: Send>(&self, py: Python<'_>, work: usize, call: impl FnOnce(&mut Live) -> T + Send) -> PyResult<T> {
+        // Before the lock: a fork may have copied it while it was held.
+        if std::process::id() != self.process {
+            return Err(CopyError(
+                py,
+                "this structure was copied into another process by a fork; a second copy that answers would be a \
+                 second release of the data. Use it in the process that made it, or make a new one here with a budget \
+                 of its own",
+            ));
+        }
+        let poisoned =
+            || StateError(py, "an earlier call on this structure was interrupted by a fault; it is not used again");
+        if work > DETACH_ABOVE {
+            py.detach(|| self.live.lock().map(|mut live| call(&mut live)).map_err(|_| ())).map_err(|()| poisoned())
+        } else {
+            self.live.lock_py_attached(py).map(|mut live| call(&mut live)).map_err(|_| poisoned())
+        }
+    }
+
+    /// Adds rows, and counts what was dropped for the operator.
+    pub(crate) fn update_rows<I, V>(&self, py: Python<'_>, rows: Rows<'_, I, V>) -> PyResult<()>
+    where
+        I: Index + Sync,
+        V: Quantity + Sync,
+    {
+        let work = match rows {
+            Rows::Dense { values } | Rows::Sparse { values, .. } => values.len(),
+            _ => usize::MAX,
+        };
+        self.with(py, work, |live| {
+            live.dropped += live.vector.update_rows(rows)?;
+            Ok::<(), Error>(())
+        })?
+        .map_err(|error| CoreError(error).into())
+    }
+
+    pub(crate) fn release<I: Index + Sync>(&self, py: Python<'_>, cells: Cells<'_, I>) -> PyResult<Vec<f64>> {
+        let work = match cells {
+            Cells::Indices(indices) => indices.len(),
+            _ => self.parameters.builder.size(),
+        };
+        self.with(py, work, |live| live.vector.release(cells, &mut live.rng))?.map_err(|error| CoreError(error).into())
+    }
+
+    fn read<T: Send>(&self, py: Python<'_>, read: impl FnOnce(&ContinualVector) -> T + Send) -> PyResult<T> {
+        self.with(py, 0, |live| read(&live.vector))
+    }
+}
+
+fn refuse_copy(py: Python<'_>) -> PyErr {
+    CopyError(
+        py,
+        "a live mechanism cannot be copied or pickled: a second copy that answers would be a second release of the data. \
+         Share the one object (it may be used from several threads), or make a new structure with a budget of its own",
+    )
+}
+
+#[pymethods]
+impl Structure {
+    /// The present time step, 1 to `horizon`.
+    #[getter]
+    fn now(&self, py: Python<'_>) -> PyResult<u64> {
+        self.read(py, ContinualVector::now)
+    }
+
+    /// The number of time steps.
+    #[getter]
+    fn horizon(&self) -> u64 {
+        self.parameters.horizon
+    }
+
+    /// Whether the present step was released, so that updates must wait for the next one.
+    #[getter]
+    fn sealed(&self, py: Python<'_>) -> PyResult<bool> {
+        self.read(py, ContinualVector::is_sealed)
+    }
+
+    /// The budget for all answers together.
+    #[getter]
+    fn privacy(&self, py: Python<'_>) -> Py<PyAny> {
+        self.parameters.privacy(py)
+    }
+
+    /// How noise is correlated over time.
+    #[getter]
+    fn mechanism(&self) -> &'static str {
+        self.parameters.mechanism
+    }
+
+    /// What neighbouring data differ in.
+    #[getter]
+    fn protect(&self) -> &'static str {
+        self.parameters.protect
+    }
+
+    /// How many units of one person are protected together.
+    #[getter]
+    fn contributions(&self) -> u32 {
+        self.parameters.contributions
+    }
+
+    /// What happens to an update over its bound.
+    #[getter]
+    fn on_excess(&self) -> &'static str {
+        self.parameters.on_excess
+    }
+
+    /// What happens to an invalid element.
+    #[getter]
+    fn invalid(&self) -> &'static str {
+        self.parameters.invalid
+    }
+
+    /// The seed, if one was given: then the noise is not secret.
+    #[getter]
+    fn insecure_seed(&self) -> Option<u64> {
+        self.parameters.insecure_seed
+    }
+
+    /// The step of the lattice on which releases lie: a power of two fixed by the noise scale.
+    #[getter]
+    fn lattice_step(&self, py: Python<'_>) -> PyResult<f64> {
+        self.read(py, ContinualVector::lattice_step)
+    }
+
+    /// Memory in use, in bytes. It depends on what was read and when, not on data.
+    #[getter]
+    fn memory(&self, py: Python<'_>) -> PyResult<usize> {
+        self.read(py, ContinualVector::memory)
+    }
+
+    /// How many elements invalid="drop" has left out. NOT PRIVATE: for the operator alone, never to be published.
+    #[getter]
+    fn dropped(&self, py: Python<'_>) -> PyResult<u64> {
+        self.with(py, 0, |live| live.dropped)
+    }
+
+    /// The standard deviation of the noise of a release at the present step, in the units of the values.
+    fn noise_std(&self, py: Python<'_>) -> PyResult<f64> {
+        self.read(py, ContinualVector::noise_std)
+    }
+
+    /// Moves the public clock: by one step, or to step `to`.
+    ///
+    /// Advance by wall-clock time or at public batch boundaries, whether or not data came: a clock that follows the data
+    /// gives the data away.
+    ///
+    /// Raises
+    /// ------
+    /// HorizonError
+    ///     A step in the past or beyond the horizon. (Staying at `now` is allowed.)
+    #[pyo3(signature = (*, to = None))]
+    fn advance(&self, py: Python<'_>, to: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
+        let to = match to {
+            None => None,
+            Some(to) => {
+                let given = integer_parameter(to, "to")?;
+                Some(u64::try_from(given).map_err(|_| {
+                    HorizonError(py, format!("to must be a step from now to the horizon; {to} was given"))
+                })?)
+            }
+        };
+        self.with(py, 0, |live| {
+            // One past a step of at most 2^62 does not overflow.
+            let to = to.unwrap_or_else(|| live.vector.now() + 1);
+            live.vector.advance(to)
+        })?
+        .map_err(|error| CoreError(error).into())
+    }
+
+    fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
+        let now = self.read(py, ContinualVector::now)?;
+        Ok(format!("<{} at step {now}>", self.parameters.describe(py)?))
+    }
+
+    fn __copy__(&self, py: Python<'_>) -> PyResult<()> {
+        Err(refuse_copy(py))
+    }
+
+    fn __deepcopy__(&self, py: Python<'_>, _memo: &Bound<'_, PyAny>) -> PyResult<()> {
+        Err(refuse_copy(py))
+    }
+
+    fn __reduce_ex__(&self, py: Python<'_>, _protocol: &Bound<'_, PyAny>) -> PyResult<()> {
+        Err(refuse_copy(py))
+    }
+}

@@ -1,0 +1,208 @@
+//! `ContinualVector`.
+
+use fastgame_core::{Cells, Index, Rows};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::pyclass_init::PyClassInitializer as Init;
+use pyo3::types::PyDict;
+
+use crate::arrays::{Integers, RowArrays, floats, integers, output, rows};
+use crate::parameters::{Arguments, Parameters};
+use crate::plan::Plan;
+use crate::structure::Structure;
+
+/// A vector of numbers that follows updates; any of its cells can be released at any time step.
+///
+/// Only `size` may be given by position.
+///
+/// Parameters
+/// ----------
+/// size : int
+///     The number of cells. Public.
+/// horizon : int
+///     The number of time steps, 1 to 2**62. Public. A long horizon costs little; at its end the structure is spent.
+///     One step is the static, one-shot mechanism.
+/// privacy : Zcdp, Gdp or ApproxDp
+///     The budget for all answers together.
+/// max_norm : float
+///     The largest L2 norm of one update. Values are kept in multiples of 2**(floor(log2(max_norm)) - 20), rounded
+///     toward zero.
+/// mechanism : {"tree", "tree-paper"}
+///     "tree" is calibrated exactly; "tree-paper" adds the paper's noise (section 2), up to 2.25 times the variance for
+///     the same privacy.
+/// protect : {"update", "lifetime"}
+///     What neighbouring data differ in: one update, or one insertion with its later deletion.
+/// contributions : int
+///     How many such units one person has; any of them are protected together (standard deviation times this).
+/// on_excess : {"error", "clip"}
+///     Whether an update over its bound is invalid, or scaled down onto the bound.
+/// invalid : {"raise", "drop"}
+///     Whether an invalid element fails the call, or is left out alone. Pipelines should use "drop": a caller that
+///     catches the error and carries on lets one bad element move a whole batch, which no guarantee covers.
+/// insecure_seed : int or None
+///     For tests and reproducible studies only: whoever knows the seed knows the noise. None: fresh randomness from
+///     the operating system.
+///
+/// Raises
+/// ------
+/// ValueError, TypeError
+///     For a parameter that is not allowed; the message says what is.
+#[pyclass(frozen, extends = Structure, module = "fastgame")]
+pub(crate) struct ContinualVector;
+
+impl ContinualVector {
+    pub(crate) fn build(py: Python<'_>, parameters: Parameters) -> PyResult<Init<Self>> {
+        Ok(Init::from(Structure::new(py, parameters)?).add_subclass(Self))
+    }
+}
+
+#[pymethods]
+impl ContinualVector {
+    #[new]
+    #[pyo3(signature = (size, **arguments), text_signature = "(size, *, horizon, privacy, max_norm=1.0, \
+        mechanism='tree', protect='update', contributions=1, on_excess='error', invalid='raise', insecure_seed=None)")]
+    fn new(py: Python<'_>, size: &Bound<'_, PyAny>, arguments: Option<&Bound<'_, PyDict>>) -> PyResult<Init<Self>> {
+        Self::build(py, Parameters::vector(size, &Arguments::new(arguments))?)
+    }
+
+    /// What a vector with these parameters would cost, without building it: a Plan.
+    #[staticmethod]
+    #[pyo3(signature = (size, **arguments), text_signature = "(size, *, horizon, privacy, max_norm=1.0, \
+        mechanism='tree', protect='update', contributions=1, on_excess='error', invalid='raise', insecure_seed=None)")]
+    fn plan(size: &Bound<'_, PyAny>, arguments: Option<&Bound<'_, PyDict>>) -> PyResult<Plan> {
+        Plan::new(Parameters::vector(size, &Arguments::new(arguments))?)
+    }
+
+    /// The number of cells.
+    #[getter]
+    fn size(slf: &Bound<'_, Self>) -> usize {
+        slf.as_super().get().parameters().builder.size()
+    }
+
+    /// The largest L2 norm of one update.
+    #[getter]
+    fn max_norm(slf: &Bound<'_, Self>) -> Option<f64> {
+        slf.as_super().get().parameters().max_norm()
+    }
+
+    /// Adds one update, a sparse vector, at the present step.
+    ///
+    /// Parameters
+    /// ----------
+    /// indices : int or array of int
+    ///     The cells, 0 to size - 1. Those that stand twice are added first.
+    /// values : float or array of float, default 1.0
+    ///     One for all, or one for each index. The L2 norm of all together is at most max_norm.
+    ///
+    /// Raises
+    /// ------
+    /// SealedStepError
+    ///     The present step was released already.
+    /// ValueError
+    ///     An index is out of range, a value is NaN or infinite, or the norm is over max_norm (the last unless
+    ///     on_excess="clip", all unless invalid="drop"); shapes that differ.
+    /// TypeError
+    ///     Indices are not integers, or values not numbers.
+    /// OverflowError
+    ///     A counter would leave the 64-bit range.
+    #[pyo3(signature = (indices, values = None), text_signature = "($self, indices, values=1.0)")]
+    fn update(slf: &Bound<'_, Self>, indices: &Bound<'_, PyAny>, values: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
+        let indices = integers(indices, "indices")?;
+        let count = indices.values.len();
+        let values = match values {
+            None => vec![1.0; count],
+            Some(values) => {
+                let values = floats(values, "values")?;
+                // One value stands for all indices.
+                if values.shape.is_empty() {
+                    vec![values.values[0]; count]
+                } else if values.shape == indices.shape {
+                    values.values
+                } else {
+                    return Err(PyValueError::new_err(format!(
+                        "values must be one number or have the shape of indices, {:?}; shape {:?} was given",
+                        indices.shape, values.shape
+                    )));
+                }
+            }
+        };
+        update_sparse(slf, &[0, count], &indices.values, &values)
+    }
+
+    /// Adds a batch of updates at the present step, a row each; all or nothing.
+    ///
+    /// Parameters
+    /// ----------
+    /// rows : array of shape (n, size), nested lists, or scipy sparse matrix or array of that shape
+    ///     Each row is the vector that one unit contributes.
+    ///
+    /// Raises
+    /// ------
+    /// As `update`; the message of a bad row gives its position.
+    fn update_batch(slf: &Bound<'_, Self>, rows: &Bound<'_, PyAny>) -> PyResult<()> {
+        let structure = slf.as_super().get();
+        match self::rows(rows, structure.parameters().builder.size() as u64)? {
+            RowArrays::Dense { values } => {
+                let rows: Rows<'_, u64, f64> = Rows::Dense { values: &values };
+                structure.update_rows(slf.py(), rows)
+            }
+            RowArrays::Sparse { offsets, indices, values } => update_sparse(slf, &offsets, &indices, &values),
+        }
+    }
+
+    /// Releases cells at the present step, exact value plus noise, and seals the step.
+    ///
+    /// A cell that was released at this step repeats its answer. Constant time for each cell, however much time has
+    /// passed since it was last read.
+    ///
+    /// Parameters
+    /// ----------
+    /// indices : int or array of int, optional
+    ///     The cells, 0 to size - 1, in any order, also repeatedly; all by default.
+    ///
+    /// Returns
+    /// -------
+    /// float for an int, else an array of float64 of the shape of `indices`; of shape (size,) without them.
+    ///
+    /// Raises
+    /// ------
+    /// ValueError, TypeError
+    ///     An index is out of range, or not an integer. Nothing is released then.
+    #[pyo3(signature = (indices = None))]
+    fn release<'py>(slf: &Bound<'py, Self>, indices: Option<&Bound<'py, PyAny>>) -> PyResult<Bound<'py, PyAny>> {
+        let py = slf.py();
+        let structure = slf.as_super().get();
+        match indices {
+            None => {
+                let values = structure.release(py, Cells::<u64>::All)?;
+                let shape = [values.len()];
+                output(py, values, &shape)
+            }
+            Some(indices) => {
+                let indices = integers(indices, "indices")?;
+                let values = match &indices.values {
+                    Integers::Signed(cells) => release_cells(structure, py, cells),
+                    Integers::Unsigned(cells) => release_cells(structure, py, cells),
+                }?;
+                output(py, values, &indices.shape)
+            }
+        }
+    }
+}
+
+fn release_cells<I: Index + Sync>(structure: &Structure, py: Python<'_>, cells: &[I]) -> PyResult<Vec<f64>> {
+    structure.release(py, Cells::Indices(cells))
+}
+
+fn update_sparse(
+    slf: &Bound<'_, ContinualVector>,
+    offsets: &[usize],
+    indices: &Integers,
+    values: &[f64],
+) -> PyResult<()> {
+    let structure = slf.as_super().get();
+    match indices {
+        Integers::Signed(indices) => structure.update_rows(slf.py(), Rows::Sparse { offsets, indices, values }),
+        Integers::Unsigned(indices) => structure.update_rows(slf.py(), Rows::Sparse { offsets, indices, values }),
+    }
+}

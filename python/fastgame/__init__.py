@@ -1,0 +1,52 @@
+"""Private statistics of changing data, released at any time step under one guarantee for all answers together.
+
+>>> import fastgame as fg
+>>> visits = fg.ContinualCounter(horizon=8760, privacy=fg.Zcdp(rho=0.5))
+>>> visits.update([1, 1, -1])
+>>> visits.advance(to=24)
+>>> published = visits.release()
+
+See ``help(fg.ContinualVector)`` for the parameters that all structures share.
+"""
+
+from fastgame._core import (
+    ApproxDp,
+    Budget,
+    ContinualCounter,
+    ContinualVector,
+    Gdp,
+    Plan,
+    Structure,
+    Zcdp,
+    __version__,
+    total,
+)
+from fastgame._errors import (
+    CopyError,
+    EntropyError,
+    FastgameError,
+    HorizonError,
+    IncompatibleError,
+    SealedStepError,
+    StateError,
+)
+
+__all__ = [
+    "ApproxDp",
+    "Budget",
+    "ContinualCounter",
+    "ContinualVector",
+    "CopyError",
+    "EntropyError",
+    "FastgameError",
+    "Gdp",
+    "HorizonError",
+    "IncompatibleError",
+    "Plan",
+    "SealedStepError",
+    "StateError",
+    "Structure",
+    "Zcdp",
+    "__version__",
+    "total",
+]
