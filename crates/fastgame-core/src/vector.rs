@@ -497,7 +497,8 @@ impl ContinualVector {
             match counter.checked_add(units) {
                 Some(sum) => *counter = sum,
                 None => {
-                    for &(cell, units, _) in &batch.adds[..done] {
+                    // Backwards, so that every counter passes only through values that it has had.
+                    for &(cell, units, _) in batch.adds[..done].iter().rev() {
                         self.counters[cell as usize] -= units;
                     }
                     return Err(Error::Overflow { position });

