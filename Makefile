@@ -11,6 +11,11 @@ CARGO ?= cargo
 RUST_SOURCES := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock
 PYTHON_SOURCES := $(shell find python/fastgame -name '*.py*') pyproject.toml README.md
 
+# The tables that the sampler's error bound is for: a new version of the crate must not slip by.
+RAND_DISTR_TABLES := $(PYTHON) -c 'import json, pathlib, sys; \
+	print(*[pathlib.Path(p["manifest_path"]).with_name("src") / "ziggurat_tables.rs" \
+	for p in json.load(sys.stdin)["packages"] if p["name"] == "rand_distr"])'
+
 # Each stamp holds one step of the set-up, so that nothing is built twice.
 STAMPS := build/stamps
 WHEEL_STAMP := $(STAMPS)/wheel
@@ -57,6 +62,7 @@ lint: $(STAMPS)/extra-test ## Formatting, lints and types, of Rust and Python
 	$(BIN)/mypy
 	$(BIN)/python -m mypy.stubtest fastgame
 	$(BIN)/python scripts/sampler_bound.py --check
+	$(BIN)/python scripts/sampler_bound.py --tables "$$($(CARGO) metadata --locked --format-version 1 | $(RAND_DISTR_TABLES))"
 
 .PHONY: rust-test
 rust-test: ## Rust tests, with the standard library and without

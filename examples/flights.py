@@ -140,6 +140,7 @@ def draw(path: Path, year: Year, names: list[tuple[str, str]], promised: tuple[f
 
     mpl.use("Agg")
     import matplotlib.pyplot as plt  # noqa: PLC0415
+    from matplotlib import dates, ticker  # noqa: PLC0415
 
     days = np.datetime64("2013-01-01") + np.arange(DAYS)
     # A destination with some hundred flights a year: there the noise can be seen.
@@ -161,8 +162,8 @@ def draw(path: Path, year: Year, names: list[tuple[str, str]], promised: tuple[f
     middle.plot(days, year.private[:, 0] - year.exact[:, 0], color="C0", lw=1.0)
     middle.set_title("… its error, private minus exact", loc="left")
     for axes in (top, middle, bottom):
-        axes.xaxis.set_major_formatter(mpl.dates.ConciseDateFormatter(axes.xaxis.get_major_locator()))
-        axes.yaxis.set_major_formatter(mpl.ticker.StrMethodFormatter("{x:,.0f}"))
+        axes.xaxis.set_major_formatter(dates.ConciseDateFormatter(axes.xaxis.get_major_locator()))
+        axes.yaxis.set_major_formatter(ticker.StrMethodFormatter("{x:,.0f}"))
         axes.spines[["top", "right"]].set_visible(False)
         axes.set_ylabel("flights")
     bottom.set_xlim(days[0], days[-1])

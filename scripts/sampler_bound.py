@@ -8,7 +8,7 @@ of rand_distr 0.6) and prints them as markdown. Standard library only; a few sec
     sampler_bound.py --check            fail unless docs/guarantees.md holds exactly what is printed
     sampler_bound.py --write            put what is printed into docs/guarantees.md
     sampler_bound.py --tables FILE      fail unless the tables computed here are those of rand_distr's
-                                        src/ziggurat_tables.rs, bit for bit
+                                        src/ziggurat_tables.rs (x to 2^-44, f to one unit in the last place)
 """
 
 import argparse
@@ -42,11 +42,24 @@ SQRT_TAU = Decimal("2.50662827463100050241576528481104525300698674060994")  # sq
 
 def tables():
     """x_0 .. x_256 as doubles, by the recurrence that made the crate's tables."""
-    density = lambda x: math.exp(-x * x / 2.0)
+
+    def density(x):
+        return math.exp(-x * x / 2.0)
+
     x = [AREA / density(R), R]
     while len(x) < LAYERS:
         x.append(math.sqrt(-2.0 * math.log(AREA / x[-1] + density(x[-1]))))
-    return x + [0.0]
+    return [printed(v) for v in x] + [0.0]
+
+
+def printed(value):
+    """The double that the crate's source has: it is written with 18 decimals."""
+    return float(f"{value:.18f}")
+
+
+def densities(x):
+    """f_0 .. f_256 as doubles."""
+    return [printed(math.exp(-v * v / 2.0)) for v in x]
 
 
 def f(x):
@@ -69,15 +82,18 @@ class Ziggurat:
 
     def __init__(self):
         self.x = [Decimal(x) for x in tables()]
+        self.f_table = [Decimal(v) for v in densities(tables())]
         x = self.x
         self.f = [f(x_i) for x_i in x]
         self.mass = [integral(x_i) for x_i in x]
         self.tail = SQRT_TAU / 2 - self.mass[1]  # integral of f from R on
         self.area = [x[0] * self.f[1]] + [x[i] * (self.f[i + 1] - self.f[i]) for i in range(1, LAYERS)]
         # What of a layer's rectangle lies under the curve; layer 0 always ends with a value.
-        under = [x[i + 1] * (self.f[i + 1] - self.f[i]) + self.mass[i] - self.mass[i + 1]
-                 - self.f[i] * (x[i] - x[i + 1]) for i in range(1, LAYERS)]
-        share = [ONE] + [part / whole for part, whole in zip(under, self.area[1:])]
+        under = [
+            x[i + 1] * (self.f[i + 1] - self.f[i]) + self.mass[i] - self.mass[i + 1] - self.f[i] * (x[i] - x[i + 1])
+            for i in range(1, LAYERS)
+        ]
+        share = [ONE] + [part / whole for part, whole in zip(under, self.area[1:], strict=False)]
         self.accept = sum(share) / LAYERS
         # Probability that the value comes from layer i (from the tail, for the second number).
         self.layer = [s / LAYERS / self.accept for s in share]
@@ -102,7 +118,13 @@ class Ziggurat:
         error = abs(self.from_tail / normal_tail - 1)
         chi += normal_tail * error**2
         worst = max(worst, error)
-        return float(chi * (1 + 3 * worst)), float(worst), float(error * normal_tail), float(max(map(abs, excess)))
+        # Two percent for table entries that differ by 2^-44 from the ones here.
+        return (
+            float(chi * (1 + 3 * worst)) * 1.02,
+            float(worst),
+            float(error * normal_tail),
+            float(max(map(abs, excess))),
+        )
 
     def decisions(self):
         """Probability that floats take another branch than exact numbers: first tests, wedges, tail (per value)."""
@@ -112,8 +134,8 @@ class Ziggurat:
         for i in range(1, LAYERS):
             x, low, high = float(self.x[i]), self.f[i], self.f[i + 1]
             step = float(high - low)
-            table = float(max(abs(Decimal(math.exp(-float(v) ** 2 / 2.0)) - exact)
-                              for v, exact in ((self.x[i], low), (self.x[i + 1], high))))
+            # The crate's value may be one unit in the last place off the one computed here.
+            table = float(max(abs(self.f_table[i] - low), abs(self.f_table[i + 1] - high))) + 2 * U0 * float(high)
             error = table + U0 * (3 * step + float(high) * (3.5 * x * x + 3))
             wedge += (1 - float(self.x[i + 1]) / x) * min(1.0, 2 * error / step) / LAYERS
         # The tail: proposals until one is accepted, and the far end where 52 bits are too coarse.
@@ -124,7 +146,7 @@ class Ziggurat:
 
     def moments(self):
         """E x_i, E |z| and the mean absolute error of a tail value in units of u0 (with both directions)."""
-        x_mean = float(sum(p * x for p, x in zip(self.layer, self.x)))
+        x_mean = float(sum(p * x for p, x in zip(self.layer, self.x, strict=False)))
         z_mean = float(2 / SQRT_TAU)
         accept = R * float(self.tail / f(Decimal(R)))
         tail = float(self.from_tail) * 2 * (1.002 * math.sqrt(math.pi / 2) / accept + 4.1 / R + R)
@@ -144,7 +166,8 @@ def moves(h):
 
 def errors(zig, h, known):
     """The largest mean errors of a read, in units of u0 s: (s-lattice term, state term). `known` bounds a stored
-    sum in standard deviations."""
+    sum in standard deviations.
+    """
     x_mean, z_mean, tail = zig.moments()
     grid = 2.0 / STEPS_PER_STD  # g / s <= 1/32
     slack = 1 + grid * float(sum(zig.density_max)) * 2
@@ -188,7 +211,16 @@ def adaptive_bound(h):
 
 def up(value):
     """A power of two with one decimal, rounded up, for a table."""
-    return f"2^{math.ceil(10 * math.log2(value)) / 10:.1f}".replace("-", "−")
+    return f"$2^{{{math.ceil(10 * math.log2(value)) / 10:.1f}}}$"
+
+
+def ten(value):
+    """A power of ten with two digits, rounded up, for a table."""
+    exponent = math.floor(math.log10(value))
+    digits = math.ceil(10 * value / 10.0**exponent) / 10
+    if digits == 10.0:
+        digits, exponent = 1.0, exponent + 1
+    return f"${digits:.1f} \\cdot 10^{{{exponent}}}$"
 
 
 def report():
@@ -200,15 +232,16 @@ def report():
     lines = [
         "| term | what it is | bound |",
         "|---|---|---|",
-        f"| | largest relative error of a layer's area in the table | {layer:.1e} |",
-        f"| | largest relative error of the table's density | {ratio:.1e} |",
-        f"| $a$ | the table: grows with $\\sqrt N$ | {drift:.1e} = {up(drift)} |",
+        f"| | largest relative error of a layer's area in the table | {ten(layer)} |",
+        f"| | largest relative error of the table's density | {ten(ratio)} |",
+        f"| $a$ | the table: grows with $\\sqrt N$ | {ten(drift)} = {up(drift)} |",
         f"| | the part of the table's error that is the tail's mass, per normal | {up(tail_mass)} |",
         f"| $b_1$ | first tests and the 52-bit grid's offset, two normals | {up(2 * first)} |",
         f"| $b_2$ | wedge tests, two normals | {up(2 * wedge)} |",
         f"| $b_3$ | the tail's own acceptance and far end, two normals | {up(2 * tail)} |",
         "",
-        "| $h$ | $b_4$ lattice | $b_5$ state | $b$, public reads | $M$ | $b_4$ lattice | $b_5$ state | $b$, adaptive reads |",
+        "| $h$ | $b_4$ lattice | $b_5$ state | $b$, public reads "
+        "| $M$ | $b_4$ lattice | $b_5$ state | $b$, adaptive reads |",
         "|---|---|---|---|---|---|---|---|",
     ]
     largest = {}
@@ -232,21 +265,26 @@ def report():
     for exponent in (0, 3, 6, 9):
         n = 10**exponent
         row = [drift * math.sqrt(n) + n * largest[key] for key in ((14, True), (20, True), (62, True), (62, False))]
-        lines.append(f"| $10^{exponent}$ | " + " | ".join(f"{value:.1e}" for value in row) + " |")
+        lines.append(f"| $10^{exponent}$ | " + " | ".join(map(ten, row)) + " |")
+    public = drift + max(value for (_, is_public), value in largest.items() if is_public)
     every = drift + max(largest.values())
-    lines += ["", f"For every horizon, adaptive or not: $\\delta_0 = a + b \\le$ {every:.1e} = {up(every)}."]
+    lines += [
+        "",
+        f"For every horizon $\\delta_0 = a + b$ is at most {ten(public)} = {up(public)} with public reads and "
+        f"{ten(every)} = {up(every)} with adaptive ones.",
+    ]
     return "\n".join(lines)
 
 
 def compare_tables(path):
     source = Path(path).read_text()
     mine = tables()
-    for name, values in (("ZIG_NORM_X", mine), ("ZIG_NORM_F", [math.exp(-x * x / 2.0) for x in mine])):
+    for name, values, tolerance in (("ZIG_NORM_X", mine, 2.0**-44), ("ZIG_NORM_F", densities(mine), 2.0**-52)):
         body = re.search(name + r": \[f64; 257\] =\s*\[(.*?)\];", source, re.S).group(1)
         theirs = [float(number) for number in body.split(",") if number.strip()]
-        if theirs != values:
-            different = sum(a != b for a, b in zip(theirs, values))
-            sys.exit(f"{name}: {different} of {len(theirs)} entries are not those that the bound was computed for")
+        wrong = sum(abs(a - b) > tolerance * b for a, b in zip(theirs, values, strict=True))
+        if wrong:
+            sys.exit(f"{name}: {wrong} of {len(theirs)} entries are not those that the bound was computed for")
     print("the tables are those that the bound is computed for")
 
 

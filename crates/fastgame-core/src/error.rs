@@ -165,7 +165,7 @@ impl fmt::Display for Error {
             ),
             Self::Excess { position, bound, what } => write!(
                 f,
-                "the update at position {position} is over the bound: its {what} may be at most {bound:?}; \
+                "the update at position {position} is over the bound: its {what} may be at most {bound}; \
                  raise the bound (more noise), or use on_excess=\"clip\" or invalid=\"drop\""
             ),
             Self::Shape { what } => f.write_str(what),

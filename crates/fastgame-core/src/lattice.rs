@@ -130,7 +130,7 @@ impl Bound {
         let unit = floor_log2(max_norm) - REAL_PLACES;
         // max_norm / u lies in [2^20, 2^21): 53 significant bits, 32 of them behind the point.
         let scaled = (max_norm * power_of_two(32 - unit)) as u128;
-        let max_squared = (scaled * scaled >> 64) as u64;
+        let max_squared = ((scaled * scaled) >> 64) as u64;
         Ok(Self { unit, l2: max_norm, max_squared, what: "L2 norm" })
     }
 }
@@ -155,24 +155,18 @@ impl Lattice {
     /// [`Error::Parameter`] where the noise is below `2^-16` units (no privacy to speak of) or above `2^60` (nothing
     /// that a counter holds could be seen).
     pub(crate) fn new(unit: i32, node_std: f64) -> Result<Self> {
-        let refuse = |allowed| Error::Parameter { name: "privacy", given: node_std.into(), allowed };
+        let refuse = |allowed| Error::Parameter { name: "the noise scale", given: node_std.into(), allowed };
         if !(node_std.is_finite() && node_std >= f64::MIN_POSITIVE) {
-            return Err(refuse(
-                "a budget with a noise scale that floats can hold (the noise scale is the number given)",
-            ));
+            return Err(refuse("a positive number that floats can hold (choose a budget that is less extreme)"));
         }
         let scale = floor_log2(node_std);
         if scale - unit < -16 {
             return Err(refuse(
-                "a smaller budget: noise below 2^-16 of the counters' unit protects nothing (the noise scale is the \
-                 number given)",
+                "at least 2^-16 of the counters' unit, below which it protects nothing (lower the budget)",
             ));
         }
         if scale - unit > 60 {
-            return Err(refuse(
-                "a larger budget: noise above 2^60 of the counters' unit hides every possible count (the noise scale \
-                 is the number given)",
-            ));
+            return Err(refuse("at most 2^60 of the counters' unit, above which no count shows (raise the budget)"));
         }
         Ok(Self { unit, fine: unit.min(scale - FINE_PLACES), step: scale - STEP_PLACES })
     }
@@ -224,7 +218,7 @@ mod tests {
         assert_eq!(coarse.release(7, 1.1), 16.0);
         assert_eq!(coarse.release(-25, 0.0), -32.0);
         // Far counters are exact to the last bit that a float has.
-        assert_eq!(lattice.release(i64::MAX, 0.0), 9.223372036854775807e18);
+        assert_eq!(lattice.release(i64::MAX, 0.0), 9.223_372_036_854_776e18);
         assert_eq!(lattice.release((1 << 53) - 1, 0.0), ((1u64 << 53) - 1) as f64);
     }
 
@@ -270,7 +264,10 @@ mod tests {
         // sqrt(2): (2^20 sqrt 2)^2 lies just above 2^41 in floats, so the floor is 2^41.
         assert_eq!(Bound::real(core::f64::consts::SQRT_2).unwrap().max_squared, 1 << 41);
         // The next float below is below.
-        assert_eq!(Bound::real(core::f64::consts::SQRT_2.next_down()).unwrap().max_squared, (1 << 41) - 1);
+        assert_eq!(
+            Bound::real(f64::from_bits(core::f64::consts::SQRT_2.to_bits() - 1)).unwrap().max_squared,
+            (1 << 41) - 1
+        );
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use crate::calibration::Calibration;
 use crate::error::{Error, Result};
 use crate::math::{erfc, sqrt};
+use crate::mechanism::store::PackedStore;
 use crate::vector::Builder;
 
 /// What the parameters of a vector amount to. Everything here is public: it is computed without data.
@@ -10,8 +11,12 @@ use crate::vector::Builder;
 pub struct Plan {
     calibration: Calibration,
     size: u64,
+    blocks: u64,
     lattice_step: f64,
 }
+
+/// More than the structure itself takes, and the tables of a block's levels.
+const FIXED_BYTES: u64 = 2048;
 
 impl Builder {
     /// Checks the parameters and says what they amount to, without building anything.
@@ -20,7 +25,12 @@ impl Builder {
     /// As [`Builder::build`].
     pub fn plan(&self) -> Result<Plan> {
         let checked = self.check()?;
-        Ok(Plan { calibration: checked.calibration, size: checked.size, lattice_step: checked.lattice.step() })
+        Ok(Plan {
+            calibration: checked.calibration,
+            size: checked.size,
+            blocks: self.blocks.len() as u64,
+            lattice_step: checked.lattice.step(),
+        })
     }
 }
 
@@ -66,10 +76,16 @@ impl Plan {
     /// cell after 15 reads at random times, 9 after 250.
     pub fn memory_at_most(&self, together: bool) -> u64 {
         let path = u64::from(self.calibration.levels() + 1);
-        // Step and level set; a byte of length; at most seven unused words, the group and its entry for eight cells, of
-        // which only one may have been read.
-        let one_by_one = if together { 0 } else { 2 + 10 };
-        self.size.saturating_mul(8 * (1 + path + one_by_one))
+        let fixed = FIXED_BYTES * (1 + self.blocks);
+        let counters_and_paths = self.size.saturating_mul(8 * (1 + path)).saturating_add(fixed);
+        // A single cell is always read together with all the others.
+        if together || self.size == 1 {
+            return counters_and_paths;
+        }
+        // Step and level set; at most seven unused words, two of the group and its entry, for eight cells of which only
+        // one may have been read.
+        let bookkeeping = self.size.saturating_mul(8 * (2 + 10));
+        counters_and_paths.saturating_add(bookkeeping).saturating_add(PackedStore::<f64>::shared_bytes(2 + path))
     }
 }
 

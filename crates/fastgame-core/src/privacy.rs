@@ -136,7 +136,7 @@ impl Zcdp {
         if RHO.contains(&rho) {
             Ok(Self { rho })
         } else {
-            Err(Error::Parameter { name: "rho", given: rho.into(), allowed: "from 1e-300 to 1e300" })
+            Err(Error::Parameter { name: "rho", given: rho.into(), allowed: "positive (from 1e-300 to 1e300)" })
         }
     }
 
@@ -177,7 +177,7 @@ impl Gdp {
         if MU.contains(&mu) {
             Ok(Self { mu })
         } else {
-            Err(Error::Parameter { name: "mu", given: mu.into(), allowed: "from 1e-149 to 1e150" })
+            Err(Error::Parameter { name: "mu", given: mu.into(), allowed: "positive (from 1e-149 to 1e150)" })
         }
     }
 
@@ -662,7 +662,10 @@ mod tests {
         }
         assert_eq!(name_of(ApproxDp::new(1.1e298, 1e-6)), "epsilon");
         assert_eq!(name_of(ApproxDp::new(0.0, 1e-200)), "delta");
-        assert_eq!(Zcdp::new(-1.0).unwrap_err().to_string(), "rho must be from 1e-300 to 1e300; -1.0 was given");
+        assert_eq!(
+            Zcdp::new(-1.0).unwrap_err().to_string(),
+            "rho must be positive (from 1e-300 to 1e300); -1.0 was given"
+        );
     }
 
     #[test]

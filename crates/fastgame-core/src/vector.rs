@@ -249,7 +249,7 @@ impl Builder {
         })
     }
 
-    /// A key for a generator of tests and reproducible studies, from a seed and every public parameter: two
+    /// A key for a generator of tests and reproducible studies, from a seed and every parameter that the noise depends on: two
     /// structures with different parameters and one seed do not share noise, a second structure with the same
     /// parameters repeats it. Not for production: whoever knows the seed knows the noise.
     pub fn insecure_key(&self, structure: &str, seed: u64) -> [u8; 32] {
@@ -292,6 +292,7 @@ fn mix(word: u64) -> u64 {
 }
 
 /// The noise of all cells, by law and correlation.
+#[cfg_attr(test, expect(clippy::large_enum_variant, reason = "the zero law is for tests, and small"))]
 enum Noise {
     GaussianTree(TreeNoise<Gaussian>),
     #[cfg(test)]

@@ -58,15 +58,13 @@ fn budgets_out_of_range_are_refused() {
 
 #[test]
 fn noise_that_no_counter_could_show_or_that_protects_nothing_is_refused() {
-    let with = |rho: f64| builder_with(rho, 1);
-    fn builder_with(rho: f64, weight: u32) -> Builder {
-        ContinualVector::builder(2, Zcdp::new(rho).unwrap()).cells(1).max_weight(weight)
-    }
+    let with = |rho: f64| ContinualVector::builder(2, Zcdp::new(rho).unwrap()).cells(1);
     if let Ok(most) = Zcdp::new(1e12) {
         let builder = ContinualVector::builder(2, most).cells(1);
-        refused(&builder, "privacy", &["smaller budget", "was given"]);
+        refused(&builder, "the noise scale", &["lower the budget", "was given"]);
     }
-    refused(&builder_with(1e-12, MAX_WEIGHT).contributions(u32::MAX), "privacy", &["larger budget", "was given"]);
+    let hidden = with(1e-12).max_weight(MAX_WEIGHT).contributions(u32::MAX);
+    refused(&hidden, "the noise scale", &["raise the budget", "was given"]);
     assert!(with(1e6).build().is_ok());
 }
 
@@ -95,7 +93,7 @@ fn a_plan_refuses_what_building_refuses() {
     let bad = [
         builder().cells(0),
         builder().max_weight(0),
-        builder().max_norm(f64::NAN),
+        builder().max_norm(-1.0),
         builder().contributions(0),
         ContinualVector::builder(0, Zcdp::new(0.5).unwrap()).cells(1),
         ContinualVector::builder(1, Zcdp::new(0.5).unwrap()).cells(1).mechanism(Mechanism::TreePaper),

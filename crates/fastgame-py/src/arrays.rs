@@ -8,7 +8,7 @@ use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyBool, PyFloat, PyInt, PyModule};
+use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyModule, PyString, PyTuple};
 
 /// Numbers in the order given, and the shape that they had: empty for a scalar.
 pub(crate) struct Numbers<T> {
@@ -46,14 +46,24 @@ fn numpy_module(py: Python<'_>) -> PyResult<&Bound<'_, PyModule>> {
     MODULE.get_or_try_init(py, || py.import("numpy").map(Bound::unbind)).map(|module| module.bind(py))
 }
 
-/// `object` as an array of any type.
+/// An argument that may be left out, where `None` is not a way to leave it out.
+pub(crate) enum Argument<'py> {
+    Absent,
+    Given(Bound<'py, PyAny>),
+}
+
+impl<'py> FromPyObject<'_, 'py> for Argument<'py> {
+    type Error = PyErr;
+
+    fn extract(object: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        Ok(Self::Given(object.to_owned()))
+    }
+}
+
+/// `object` as an array of any type, of numpy's own class.
 fn as_array<'py>(object: &Bound<'py, PyAny>, name: &str) -> PyResult<Bound<'py, PyUntypedArray>> {
     let py = object.py();
     let numpy = numpy_module(py)?;
-    let array = match object.cast::<PyUntypedArray>() {
-        Ok(array) => array.clone(),
-        Err(_) => numpy.call_method1(intern!(py, "asarray"), (object,))?.cast_into::<PyUntypedArray>()?,
-    };
     let masked = numpy.getattr(intern!(py, "ma"))?.getattr(intern!(py, "MaskedArray"))?;
     if object.is_instance(&masked)? {
         return Err(PyTypeError::new_err(format!(
@@ -61,7 +71,7 @@ fn as_array<'py>(object: &Bound<'py, PyAny>, name: &str) -> PyResult<Bound<'py, 
              with array.compressed()"
         )));
     }
-    Ok(array)
+    Ok(numpy.call_method1(intern!(py, "asarray"), (object,))?.cast_into::<PyUntypedArray>()?)
 }
 
 /// The elements as `T`, in C order, in memory of our own.
@@ -72,7 +82,14 @@ fn copy_out<T: Element + Copy>(array: &Bound<'_, PyUntypedArray>) -> PyResult<Ve
     let array = if native && array.ndim() == 1 {
         array.as_any().clone()
     } else {
-        array.call_method1(intern!(py, "astype"), (T::get_dtype(py), "C"))?.call_method0(intern!(py, "ravel"))?
+        // What only a wider float can hold becomes infinity, which is refused as such, without numpy's warning.
+        let quiet = PyDict::new(py);
+        quiet.set_item(intern!(py, "over"), intern!(py, "ignore"))?;
+        let quiet = numpy_module(py)?.call_method(intern!(py, "errstate"), (), Some(&quiet))?;
+        quiet.call_method0(intern!(py, "__enter__"))?;
+        let copy = array.call_method1(intern!(py, "astype"), (T::get_dtype(py), "C"));
+        quiet.call_method1(intern!(py, "__exit__"), (py.None(), py.None(), py.None()))?;
+        copy?.call_method0(intern!(py, "ravel"))?
     };
     Ok(array.cast_into::<PyArray1<T>>()?.to_vec()?)
 }
@@ -81,27 +98,76 @@ fn type_name(object: &Bound<'_, PyAny>) -> String {
     object.get_type().name().map_or_else(|_| "an object".into(), |name| name.to_string())
 }
 
-/// Integers from a number, list or array of any integer type. Booleans and floats are refused.
-pub(crate) fn integers(object: &Bound<'_, PyAny>, name: &str) -> PyResult<Numbers<Integers>> {
-    if object.is_exact_instance_of::<PyInt>() {
-        let value: i64 = object.extract().map_err(|_| beyond_64_bits(name))?;
-        return Ok(Numbers { values: Integers::Signed(vec![value]), shape: Vec::new() });
+/// Whether an object is a truth value, an array, or one of numpy's scalars that is no real number: they convert to
+/// numbers, but are hardly meant so.
+fn is_no_number(object: &Bound<'_, PyAny>) -> PyResult<bool> {
+    let py = object.py();
+    if object.is_instance_of::<PyBool>() || object.cast::<PyUntypedArray>().is_ok() {
+        return Ok(true);
     }
+    let numpy = numpy_module(py)?;
+    let is = |class: &Bound<'_, PyString>| object.is_instance(&numpy.getattr(class)?);
+    let real = || Ok::<bool, PyErr>(is(intern!(py, "integer"))? || is(intern!(py, "floating"))?);
+    Ok(is(intern!(py, "generic"))? && !real()?)
+}
+
+/// What to do with an integer beyond 64 bits.
+#[derive(Clone, Copy, PartialEq)]
+pub(crate) enum Beyond {
+    /// It is an error.
+    Refuse,
+    /// It stands as the last integer of its sign, which is as far beyond every bound.
+    Saturate,
+}
+
+/// An object array element by element; `convert` gives `None` for what is not a number.
+fn elements<T>(
+    array: &Bound<'_, PyUntypedArray>,
+    name: &str,
+    what: &str,
+    convert: impl Fn(&Bound<'_, PyAny>, usize) -> PyResult<Option<T>>,
+) -> PyResult<Vec<T>> {
+    let flat = array.getattr(intern!(array.py(), "flat"))?;
+    let convert = |(position, item): (usize, PyResult<Bound<'_, PyAny>>)| {
+        let item = item?;
+        let converted = if is_no_number(&item)? { None } else { convert(&item, position)? };
+        converted.ok_or_else(|| {
+            let place = if array.ndim() == 0 { String::new() } else { format!(" at position {position}") };
+            PyTypeError::new_err(format!("{name} must be {what}; {} was given{place}", type_name(&item)))
+        })
+    };
+    flat.try_iter()?.enumerate().map(convert).collect()
+}
+
+/// Integers from a number, list or array of any integer type. Booleans and floats are refused.
+pub(crate) fn integers(object: &Bound<'_, PyAny>, name: &str, beyond: Beyond) -> PyResult<Numbers<Integers>> {
+    if object.is_exact_instance_of::<PyInt>() {
+        if let Ok(value) = object.extract() {
+            return Ok(Numbers { values: Integers::Signed(vec![value]), shape: Vec::new() });
+        }
+    }
+    let py = object.py();
     let array = as_array(object, name)?;
     let shape = array.shape().to_vec();
     let dtype = array.dtype();
+    let given_as_array = object.cast::<PyUntypedArray>().is_ok();
     let values = match dtype.kind() {
         b'i' => Integers::Signed(copy_out(&array)?),
         b'u' => Integers::Unsigned(copy_out(&array)?),
         // An empty list has no type to speak of.
-        _ if array.is_empty() && object.cast::<PyUntypedArray>().is_err() => Integers::Signed(Vec::new()),
-        b'O' if array.try_iter_flat()?.iter().all(|item| item.is_instance_of::<PyInt>()) => {
-            return Err(beyond_64_bits(name));
+        _ if array.is_empty() && !given_as_array => Integers::Signed(Vec::new()),
+        b'O' => Integers::Signed(integer_elements(&array, name, beyond)?),
+        // Numpy makes floats of a list that mixes integers of either sign beyond 63 bits.
+        b'f' if !given_as_array => {
+            let objects = numpy_module(py)?
+                .call_method1(intern!(py, "asarray"), (object, intern!(py, "O")))?
+                .cast_into::<PyUntypedArray>()?;
+            Integers::Signed(integer_elements(&objects, name, beyond)?)
         }
         kind => {
             let hint = match kind {
-                b'b' => " (use numpy.flatnonzero for the indices of a mask)",
-                b'f' => " (use .astype(int) if that is meant)",
+                b'b' if name == "indices" => " (use numpy.flatnonzero for the indices of a mask)",
+                b'b' | b'f' => " (use .astype(int) if that is meant)",
                 _ => "",
             };
             return Err(PyTypeError::new_err(format!("{name} must be integers{hint}; {dtype} was given")));
@@ -110,47 +176,91 @@ pub(crate) fn integers(object: &Bound<'_, PyAny>, name: &str) -> PyResult<Number
     Ok(Numbers { values, shape })
 }
 
+fn integer_elements(array: &Bound<'_, PyUntypedArray>, name: &str, beyond: Beyond) -> PyResult<Vec<i64>> {
+    elements(array, name, "integers", |item, position| {
+        let operator = item.py().import(intern!(item.py(), "operator"))?;
+        let index = match operator.call_method1(intern!(item.py(), "index"), (item,)) {
+            Ok(index) => index,
+            Err(error) if error.is_instance_of::<PyTypeError>(item.py()) => return Ok(None),
+            Err(error) => return Err(error),
+        };
+        match index.extract::<i64>() {
+            Ok(value) => Ok(Some(value)),
+            Err(_) if beyond == Beyond::Saturate => Ok(Some(if index.lt(0)? { i64::MIN } else { i64::MAX })),
+            Err(_) => Err(PyOverflowError::new_err(format!(
+                "{name} must fit in 64 bits; a larger integer was given at position {position}"
+            ))),
+        }
+    })
+}
+
 /// Floats from a number, list or array of any integer or float type. Booleans are refused.
 pub(crate) fn floats(object: &Bound<'_, PyAny>, name: &str) -> PyResult<Numbers<Vec<f64>>> {
     if object.is_exact_instance_of::<PyFloat>() || object.is_exact_instance_of::<PyInt>() {
-        let value: f64 = object.extract().map_err(|_| beyond_64_bits(name))?;
-        return Ok(Numbers { values: vec![value], shape: Vec::new() });
+        if let Ok(value) = object.extract() {
+            return Ok(Numbers { values: vec![value], shape: Vec::new() });
+        }
     }
     let array = as_array(object, name)?;
     let dtype = array.dtype();
-    if !matches!(dtype.kind(), b'i' | b'u' | b'f') {
-        let hint = if dtype.kind() == b'b' { " (use .astype(float) if that is meant)" } else { "" };
-        return Err(PyTypeError::new_err(format!("{name} must be numbers{hint}; {dtype} was given")));
+    let values = match dtype.kind() {
+        b'i' | b'u' | b'f' => copy_out(&array)?,
+        b'O' => elements(&array, name, "numbers", |item, _| match item.extract::<f64>() {
+            Ok(value) => Ok(Some(value)),
+            // An integer that no float holds is beyond every bound, and stays so.
+            Err(error) if error.is_instance_of::<PyOverflowError>(item.py()) => {
+                Ok(Some(if item.lt(0)? { f64::MIN } else { f64::MAX }))
+            }
+            Err(error) if error.is_instance_of::<PyTypeError>(item.py()) => Ok(None),
+            Err(error) => Err(error),
+        })?,
+        kind => {
+            let hint = if kind == b'b' { " (use .astype(float) if that is meant)" } else { "" };
+            return Err(PyTypeError::new_err(format!("{name} must be numbers{hint}; {dtype} was given")));
+        }
+    };
+    Ok(Numbers { shape: array.shape().to_vec(), values })
+}
+
+/// The element of an array without dimensions, otherwise the object itself.
+fn unwrapped<'py>(object: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    match object.cast::<PyUntypedArray>() {
+        Ok(array) if array.ndim() == 0 => object.get_item(PyTuple::empty(object.py())),
+        _ => Ok(object.clone()),
     }
-    Ok(Numbers { shape: array.shape().to_vec(), values: copy_out(&array)? })
 }
 
-fn beyond_64_bits(name: &str) -> PyErr {
-    PyOverflowError::new_err(format!("{name} must fit in 64 bits; a larger integer was given"))
-}
-
-trait FlatItems<'py> {
-    fn try_iter_flat(&self) -> PyResult<Vec<Bound<'py, PyAny>>>;
-}
-
-impl<'py> FlatItems<'py> for Bound<'py, PyUntypedArray> {
-    fn try_iter_flat(&self) -> PyResult<Vec<Bound<'py, PyAny>>> {
-        self.getattr(intern!(self.py(), "flat"))?.try_iter()?.collect()
+/// What a failed conversion to a number is reported as; what else a conversion raises is passed on.
+fn not_converted(error: PyErr, object: &Bound<'_, PyAny>, name: &str, what: &str) -> PyErr {
+    let py = object.py();
+    if error.is_instance_of::<PyTypeError>(py) || error.is_instance_of::<PyValueError>(py) {
+        PyTypeError::new_err(format!("{name} must be {what}; {} was given", type_name(object)))
+    } else {
+        error
     }
 }
 
 /// An integer parameter, from anything that Python takes for an integer. Booleans are refused.
 pub(crate) fn integer_parameter(object: &Bound<'_, PyAny>, name: &str) -> PyResult<i128> {
     let py = object.py();
-    if object.is_instance_of::<PyBool>() {
-        return Err(PyTypeError::new_err(format!("{name} must be an integer; a bool was given")));
+    let object = unwrapped(object)?;
+    if is_no_number(&object)? {
+        return Err(PyTypeError::new_err(format!("{name} must be an integer; {} was given", type_name(&object))));
     }
     let index = py
         .import(intern!(py, "operator"))?
-        .call_method1(intern!(py, "index"), (object,))
-        .map_err(|_| PyTypeError::new_err(format!("{name} must be an integer; {} was given", type_name(object))))?;
+        .call_method1(intern!(py, "index"), (&object,))
+        .map_err(|error| not_converted(error, &object, name, "an integer"))?;
     // What is beyond 128 bits is beyond every range: its sign is all that a message needs.
     index.extract::<i128>().or_else(|_| Ok(if index.lt(0)? { i128::MIN } else { i128::MAX }))
+}
+
+/// An integer as a message shows it: Python prints no integer of more than some thousand digits.
+pub(crate) fn shown_integer(object: &Bound<'_, PyAny>) -> String {
+    match object.str() {
+        Ok(digits) if digits.len().is_ok_and(|len| len <= 40) => digits.to_string(),
+        _ => "an integer of more than 40 digits".into(),
+    }
 }
 
 /// An unsigned integer parameter; `allowed` ends the sentence "`name` must be ...".
@@ -160,19 +270,21 @@ pub(crate) fn unsigned_parameter<T: TryFrom<i128>>(
     allowed: &str,
 ) -> PyResult<T> {
     let value = integer_parameter(object, name)?;
-    T::try_from(value).map_err(|_| PyValueError::new_err(format!("{name} must be {allowed}; {object} was given")))
+    T::try_from(value)
+        .map_err(|_| PyValueError::new_err(format!("{name} must be {allowed}; {} was given", shown_integer(object))))
 }
 
-/// A float parameter.
+/// A float parameter, from anything that Python takes for a real number. Booleans are refused.
 pub(crate) fn float_parameter(object: &Bound<'_, PyAny>, name: &str) -> PyResult<f64> {
-    if object.is_instance_of::<PyBool>() {
-        return Err(PyTypeError::new_err(format!("{name} must be a number; a bool was given")));
+    let object = unwrapped(object)?;
+    if is_no_number(&object)? {
+        return Err(PyTypeError::new_err(format!("{name} must be a number; {} was given", type_name(&object))));
     }
     object.extract::<f64>().map_err(|error| {
         if error.is_instance_of::<PyOverflowError>(object.py()) {
             PyValueError::new_err(format!("{name} must be a finite number; an integer beyond it was given"))
         } else {
-            PyTypeError::new_err(format!("{name} must be a number; {} was given", type_name(object)))
+            not_converted(error, &object, name, "a number")
         }
     })
 }
@@ -207,14 +319,15 @@ pub(crate) fn rows(object: &Bound<'_, PyAny>, size: u64) -> PyResult<RowArrays> 
         if shape.len() != 2 || shape[1] as u64 != size {
             return Err(refuse_width(&shape));
         }
-        let offsets = integers(&matrix.getattr(intern!(py, "indptr"))?, "indptr")?.values;
+        let offsets = integers(&matrix.getattr(intern!(py, "indptr"))?, "indptr", Beyond::Refuse)?.values;
         let offsets = offsets.into_weights().into_iter().map(|offset| offset as usize).collect();
-        let indices = integers(&matrix.getattr(intern!(py, "indices"))?, "indices")?.values;
+        let indices = integers(&matrix.getattr(intern!(py, "indices"))?, "indices", Beyond::Refuse)?.values;
         let values = floats(&matrix.getattr(intern!(py, "data"))?, "rows")?.values;
         return Ok(RowArrays::Sparse { offsets, indices, values });
     }
     let Numbers { values, shape } = floats(object, "rows")?;
-    if shape.len() == 2 && shape[1] as u64 == size {
+    // An empty list is no rows.
+    if shape == [0] || shape.len() == 2 && shape[1] as u64 == size {
         Ok(RowArrays::Dense { values })
     } else {
         Err(refuse_width(&shape))

@@ -164,7 +164,8 @@ impl ApproxDp {
     #[new]
     #[pyo3(signature = (epsilon, delta))]
     fn new(epsilon: &Bound<'_, PyAny>, delta: &Bound<'_, PyAny>) -> PyResult<Init<Self>> {
-        let (epsilon, delta) = (float_parameter(epsilon, "epsilon")?, float_parameter(delta, "delta")?);
+        // Zero has one sign, so that budgets that are equal have one hash.
+        let (epsilon, delta) = (float_parameter(epsilon, "epsilon")? + 0.0, float_parameter(delta, "delta")?);
         let budget = CoreApproxDp::new(epsilon, delta).map_err(CoreError)?;
         let fields = vec![("epsilon", epsilon), ("delta", delta)];
         let base = Budget::new(budget.into(), budget.rho(), "ApproxDp", fields)?;

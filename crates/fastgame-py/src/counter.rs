@@ -5,7 +5,7 @@ use pyo3::prelude::*;
 use pyo3::pyclass_init::PyClassInitializer as Init;
 use pyo3::types::PyDict;
 
-use crate::arrays::integers;
+use crate::arrays::{Argument, Beyond, integers};
 use crate::parameters::{Arguments, Parameters};
 use crate::plan::Plan;
 use crate::structure::Structure;
@@ -92,11 +92,11 @@ impl ContinualCounter {
     ///     The weights are not integers.
     /// OverflowError
     ///     The count would leave the 64-bit range.
-    #[pyo3(signature = (weights = None), text_signature = "($self, weights=1)")]
-    fn update(slf: &Bound<'_, Self>, weights: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
+    #[pyo3(signature = (weights = Argument::Absent), text_signature = "($self, weights=1)")]
+    fn update(slf: &Bound<'_, Self>, weights: Argument<'_>) -> PyResult<()> {
         let weights = match weights {
-            Some(weights) => integers(weights, "weights")?.values.into_weights(),
-            None => vec![1],
+            Argument::Given(weights) => integers(&weights, "weights", Beyond::Saturate)?.values.into_weights(),
+            Argument::Absent => vec![1],
         };
         let rows: Rows<'_, u64, i64> = Rows::Dense { values: &weights };
         slf.as_super().get().update_rows(slf.py(), rows)

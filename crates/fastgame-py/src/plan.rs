@@ -3,7 +3,7 @@
 use pyo3::prelude::*;
 use pyo3::types::PyAny;
 
-use crate::arrays::{float_parameter, unsigned_parameter};
+use crate::arrays::{Argument, float_parameter, unsigned_parameter};
 use crate::counter::ContinualCounter;
 use crate::error::CoreError;
 use crate::parameters::{Kind, Parameters};
@@ -63,11 +63,19 @@ impl Plan {
     /// The error that `releases` given releases all stay within with probability `confidence` (or more: union bound).
     ///
     /// Raises ValueError unless 0 < confidence < 1 and releases >= 1.
-    #[pyo3(signature = (confidence = None, releases = None), text_signature = "($self, confidence=0.95, releases=1)")]
-    fn error(&self, confidence: Option<&Bound<'_, PyAny>>, releases: Option<&Bound<'_, PyAny>>) -> PyResult<f64> {
-        let confidence = confidence.map_or(Ok(0.95), |given| float_parameter(given, "confidence"))?;
-        let releases =
-            releases.map_or(Ok(1), |given| unsigned_parameter(given, "releases", "an integer that is at least 1"))?;
+    #[pyo3(
+        signature = (confidence = Argument::Absent, releases = Argument::Absent),
+        text_signature = "($self, confidence=0.95, releases=1)"
+    )]
+    fn error(&self, confidence: Argument<'_>, releases: Argument<'_>) -> PyResult<f64> {
+        let confidence = match confidence {
+            Argument::Given(given) => float_parameter(&given, "confidence")?,
+            Argument::Absent => 0.95,
+        };
+        let releases = match releases {
+            Argument::Given(given) => unsigned_parameter(&given, "releases", "an integer from 1 to 2^64 - 1")?,
+            Argument::Absent => 1,
+        };
         Ok(self.plan.error(confidence, releases).map_err(CoreError)?)
     }
 

@@ -8,7 +8,7 @@ use fastgame_core::{Cells, ContinualVector, Error, Index, Quantity, Rows};
 use pyo3::prelude::*;
 use pyo3::sync::MutexExt;
 
-use crate::arrays::integer_parameter;
+use crate::arrays::{integer_parameter, shown_integer};
 use crate::error::{CopyError, CoreError, EntropyError, HorizonError, StateError};
 use crate::parameters::Parameters;
 
@@ -214,7 +214,8 @@ impl Structure {
             Some(to) => {
                 let given = integer_parameter(to, "to")?;
                 Some(u64::try_from(given).map_err(|_| {
-                    HorizonError(py, format!("to must be a step from now to the horizon; {to} was given"))
+                    let given = shown_integer(to);
+                    HorizonError(py, format!("to must be a step from now to the horizon; {given} was given"))
                 })?)
             }
         };

@@ -6,7 +6,7 @@ use pyo3::prelude::*;
 use pyo3::pyclass_init::PyClassInitializer as Init;
 use pyo3::types::PyDict;
 
-use crate::arrays::{Integers, RowArrays, floats, integers, output, rows};
+use crate::arrays::{Argument, Beyond, Integers, RowArrays, floats, integers, output, rows};
 use crate::parameters::{Arguments, Parameters};
 use crate::plan::Plan;
 use crate::structure::Structure;
@@ -104,15 +104,16 @@ impl ContinualVector {
     /// TypeError
     ///     Indices are not integers, or values not numbers.
     /// OverflowError
-    ///     A counter would leave the 64-bit range.
-    #[pyo3(signature = (indices, values = None), text_signature = "($self, indices, values=1.0)")]
-    fn update(slf: &Bound<'_, Self>, indices: &Bound<'_, PyAny>, values: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
-        let indices = integers(indices, "indices")?;
+    ///     A counter, or an index, would leave the 64-bit range.
+    #[pyo3(signature = (indices, values = Argument::Absent), text_signature = "($self, indices, values=1.0)")]
+    fn update(slf: &Bound<'_, Self>, indices: &Bound<'_, PyAny>, values: Argument<'_>) -> PyResult<()> {
+        let drop = slf.as_super().get().parameters().invalid == "drop";
+        let indices = integers(indices, "indices", if drop { Beyond::Saturate } else { Beyond::Refuse })?;
         let count = indices.values.len();
         let values = match values {
-            None => vec![1.0; count],
-            Some(values) => {
-                let values = floats(values, "values")?;
+            Argument::Absent => vec![1.0; count],
+            Argument::Given(values) => {
+                let values = floats(&values, "values")?;
                 // One value stands for all indices.
                 if values.shape.is_empty() {
                     vec![values.values[0]; count]
@@ -179,7 +180,7 @@ impl ContinualVector {
                 output(py, values, &shape)
             }
             Some(indices) => {
-                let indices = integers(indices, "indices")?;
+                let indices = integers(indices, "indices", Beyond::Refuse)?;
                 let values = match &indices.values {
                     Integers::Signed(cells) => release_cells(structure, py, cells),
                     Integers::Unsigned(cells) => release_cells(structure, py, cells),

@@ -28,16 +28,19 @@ const GROUPS_PER_PAGE: usize = 512;
 const CELLS_PER_PAGE: u64 = CELLS_PER_GROUP * GROUPS_PER_PAGE as u64;
 /// Slots of a class are multiples of this many words.
 const WORDS_PER_CLASS: usize = 8;
-const WORDS_PER_CHUNK: usize = 512;
+const WORDS_PER_CHUNK: usize = 256;
 /// Words in front of a group's records, and in front of a record's sums.
 const GROUP_HEAD: usize = 2;
 const RECORD_HEAD: usize = 2;
+
+/// The entries of 512 groups, once one of their cells was read.
+type Page = Option<Box<[Entry; GROUPS_PER_PAGE]>>;
 
 /// The stacks of the cells that were read on their own.
 pub(crate) struct PackedStore<S> {
     size: u64,
     held: u64,
-    pages: Vec<Option<Box<[Entry; GROUPS_PER_PAGE]>>>,
+    pages: Vec<Page>,
     classes: Vec<Class>,
     sum: PhantomData<S>,
 }
@@ -151,6 +154,10 @@ impl Class {
         self.len = last;
         // One empty chunk stays, so that a class that swings about a chunk's edge does not allocate each time.
         self.chunks.truncate(last.div_ceil(1 << self.chunk_shift) + 1);
+        // Nor does the table of a class that its groups have left stay.
+        if self.chunks.len() < self.chunks.capacity() / 4 {
+            self.chunks.shrink_to(2 * self.chunks.len());
+        }
         moved
     }
 }
@@ -190,6 +197,52 @@ fn two_classes(classes: &mut [Class], a: usize, b: usize) -> (&mut Class, &mut C
     }
 }
 
+/// Says of one cell that the read at hand has drawn it.
+pub(crate) struct Mark<'a> {
+    entry: &'a mut Entry,
+    mark: u64,
+}
+
+impl Mark<'_> {
+    /// Marks the cell; false if it was marked already.
+    #[inline]
+    pub(crate) fn set(self) -> bool {
+        let new = self.entry.0 & self.mark == 0;
+        self.entry.0 |= self.mark;
+        new
+    }
+}
+
+#[inline]
+fn entry_mut(pages: &mut Vec<Page>, size: u64, group: u64) -> &mut Entry {
+    if pages.is_empty() {
+        pages.resize_with(size.div_ceil(CELLS_PER_PAGE) as usize, || None);
+    }
+    let (page, index) = (group as usize / GROUPS_PER_PAGE, group as usize % GROUPS_PER_PAGE);
+    &mut pages[page].get_or_insert_with(|| Box::new([Entry::default(); GROUPS_PER_PAGE]))[index]
+}
+
+#[inline]
+fn record<S: Stored>(classes: &[Class], entry: Entry, lane: u32) -> Option<Record<'_, S>> {
+    if entry.class() == 0 {
+        return None;
+    }
+    let slot = classes[entry.class()].slot(entry.slot());
+    let lengths = slot[1];
+    let length = length(lengths, lane);
+    if length == 0 {
+        return None;
+    }
+    let start = GROUP_HEAD + words_before(lengths, lane);
+    let record = &slot[start..start + length];
+    Some(Record {
+        step: record[0],
+        levels: LevelSet::from_bits(record[1]),
+        sums: &record[RECORD_HEAD..],
+        sum: PhantomData,
+    })
+}
+
 impl<S: Stored> PackedStore<S> {
     /// An empty store for cells `0..size`; it owns no memory until a cell is read.
     pub(crate) fn new(size: u64) -> Self {
@@ -200,6 +253,16 @@ impl<S: Stored> PackedStore<S> {
     #[cfg(test)]
     pub(crate) fn held(&self) -> u64 {
         self.held
+    }
+
+    /// A bound on the memory of what is shared by all cells: chunks that are partly filled or kept, in every class, a
+    /// page, and the tables. In bytes.
+    pub(crate) const fn shared_bytes(words_per_record: u64) -> u64 {
+        let classes = (GROUP_HEAD as u64 + CELLS_PER_GROUP * words_per_record).div_ceil(WORDS_PER_CLASS as u64);
+        let largest = classes * WORDS_PER_CLASS as u64;
+        let chunk = if largest > WORDS_PER_CHUNK as u64 { largest } else { WORDS_PER_CHUNK as u64 };
+        classes * (2 * 8 * chunk + 4 * 16 + 2 * size_of::<Class>() as u64)
+            + size_of::<[Entry; GROUPS_PER_PAGE]>() as u64
     }
 
     /// The memory in use, in bytes.
@@ -226,35 +289,13 @@ impl<S: Stored> PackedStore<S> {
 
     #[inline]
     fn entry_mut(&mut self, group: u64) -> &mut Entry {
-        if self.pages.is_empty() {
-            self.pages.resize_with(self.size.div_ceil(CELLS_PER_PAGE) as usize, || None);
-        }
-        let (page, index) = (group as usize / GROUPS_PER_PAGE, group as usize % GROUPS_PER_PAGE);
-        &mut self.pages[page].get_or_insert_with(|| Box::new([Entry::default(); GROUPS_PER_PAGE]))[index]
+        entry_mut(&mut self.pages, self.size, group)
     }
 
     /// The record of `cell`, if it has one.
     #[inline]
     pub(crate) fn get(&self, cell: u64) -> Option<Record<'_, S>> {
-        let entry = self.entry(cell / CELLS_PER_GROUP);
-        if entry.class() == 0 {
-            return None;
-        }
-        let lane = (cell % CELLS_PER_GROUP) as u32;
-        let slot = self.classes[entry.class()].slot(entry.slot());
-        let lengths = slot[1];
-        let length = length(lengths, lane);
-        if length == 0 {
-            return None;
-        }
-        let start = GROUP_HEAD + words_before(lengths, lane);
-        let record = &slot[start..start + length];
-        Some(Record {
-            step: record[0],
-            levels: LevelSet::from_bits(record[1]),
-            sums: &record[RECORD_HEAD..],
-            sum: PhantomData,
-        })
+        record(&self.classes, self.entry(cell / CELLS_PER_GROUP), (cell % CELLS_PER_GROUP) as u32)
     }
 
     /// Sets the record of `cell`: the first `keep` sums that it has, then `pushed`.
@@ -310,14 +351,12 @@ impl<S: Stored> PackedStore<S> {
         }
     }
 
-    /// Marks a cell; false if it was marked already.
+    /// The record of `cell`, if it has one, and its mark.
     #[inline]
-    pub(crate) fn mark(&mut self, cell: u64) -> bool {
-        let entry = self.entry_mut(cell / CELLS_PER_GROUP);
-        let mark = Entry::mark((cell % CELLS_PER_GROUP) as u32);
-        let new = entry.0 & mark == 0;
-        entry.0 |= mark;
-        new
+    pub(crate) fn visit(&mut self, cell: u64) -> (Option<Record<'_, S>>, Mark<'_>) {
+        let lane = (cell % CELLS_PER_GROUP) as u32;
+        let entry = entry_mut(&mut self.pages, self.size, cell / CELLS_PER_GROUP);
+        (record(&self.classes, *entry, lane), Mark { entry, mark: Entry::mark(lane) })
     }
 
     #[inline]
@@ -415,14 +454,14 @@ mod tests {
     #[test]
     fn marks_belong_to_one_cell_and_survive_a_move_of_the_group() {
         let mut store = PackedStore::<f64>::new(20);
-        assert!(store.mark(3));
-        assert!(!store.mark(3));
-        assert!(store.mark(4));
+        assert!(store.visit(3).1.set());
+        assert!(!store.visit(3).1.set());
+        assert!(store.visit(4).1.set());
         store.replace(3, 1, LevelSet::from_bits(0b111), 0, &[1.0, 2.0, 3.0]);
         store.replace(4, 1, LevelSet::from_bits(u64::MAX >> 1), 0, &[0.5; 63]);
         store.unmark(3);
-        assert!(store.mark(3));
-        assert!(!store.mark(4));
+        assert!(store.visit(3).1.set());
+        assert!(!store.visit(4).1.set());
         assert_eq!(store.get(3).unwrap().leaf(), 3.0);
     }
 

@@ -15,9 +15,9 @@ use alloc::vec::Vec;
 
 use rand_core::Rng;
 
-use super::store::PackedStore;
+use super::store::{PackedStore, Record};
 use crate::level_set::LevelSet;
-use crate::noise::Law;
+use crate::noise::{Law, Stored};
 use crate::time::common_levels;
 
 /// How many elements the buffers of a read keep room for between reads.
@@ -81,8 +81,9 @@ impl Move {
         }
     }
 
-    fn is_bridge(self) -> bool {
-        matches!(self, Self::Bridge { .. })
+    /// Whether the sum at the split is drawn too.
+    fn draws_split(self, height: u32) -> bool {
+        matches!(self, Self::Bridge { .. }) || self == Self::First && height > 0
     }
 }
 
@@ -153,6 +154,46 @@ struct Swept<S> {
     stack: Vec<Vec<S>>,
 }
 
+/// What a cell keeps from its last read.
+enum Past<'a, S> {
+    /// It was read on its own.
+    Own(Record<'a, S>),
+    /// It was swept, at this place of its block.
+    Swept(&'a Swept<S>, usize),
+    /// It was never read.
+    Nothing,
+}
+
+impl<S: Stored> Past<'_, S> {
+    #[inline]
+    fn last(&self) -> Option<(u64, LevelSet)> {
+        match self {
+            Self::Own(record) => Some((record.step, record.levels)),
+            Self::Swept(swept, _) => Some((swept.step, swept.levels)),
+            Self::Nothing => None,
+        }
+    }
+
+    #[inline]
+    fn levels(&self) -> LevelSet {
+        self.last().map_or(LevelSet::EMPTY, |(_, levels)| levels)
+    }
+
+    #[inline]
+    fn sum(&self, rank: u32) -> S {
+        match self {
+            Self::Own(record) => record.sum(rank),
+            Self::Swept(swept, place) => swept.stack[rank as usize][*place],
+            Self::Nothing => unreachable!("a cell that was never read has an empty stack"),
+        }
+    }
+
+    #[inline]
+    fn leaf(&self) -> S {
+        self.sum(self.levels().len() - 1)
+    }
+}
+
 struct SweepDraw<S> {
     block: usize,
     split: u32,
@@ -219,48 +260,47 @@ impl<L: Law> TreeNoise<L> {
     fn draw_block(&mut self, index: usize, rng: &mut impl Rng) {
         let Self { tree, blocks, cells, pending, .. } = self;
         let block = &blocks[index];
-        let (levels, stack) = match &block.swept {
-            Some(swept) => (swept.levels, &swept.stack[..]),
-            None => (LevelSet::EMPTY, &[][..]),
-        };
-        let step_move = Move::new(block.swept.as_ref().map(|swept| (swept.step, levels)), pending.step, tree.height);
+        let last = block.swept.as_ref().map(|swept| (swept.step, swept.levels));
+        let step_move = Move::new(last, pending.step, tree.height);
         pending.values.reserve(block.len);
 
         // Cells without a record share `step_move`; a block whose cells all have one is not swept.
         let shared = block.held < block.len && step_move != Move::Stay;
-        let room = if shared { block.len } else { 0 };
-        let mut leaf = Vec::with_capacity(room);
-        let mut at_split = Vec::with_capacity(if step_move.is_bridge() || step_move == Move::First { room } else { 0 });
+        let draws_split = step_move.draws_split(tree.height);
+        let room = |needed| if shared && needed { block.len } else { 0 };
+        let (mut leaf, mut at_split) = (Vec::with_capacity(room(true)), Vec::with_capacity(room(draws_split)));
         for i in 0..block.len {
             let cell = block.start + i as u64;
             let record = if block.held == 0 { None } else { cells.get(cell) };
-            if let Some(record) = record {
-                let own = Move::new(Some((record.step, record.levels)), pending.step, tree.height);
-                let value = if own == Move::Stay {
-                    record.leaf()
-                } else {
-                    let drawn = tree.draw(own, record.levels, |rank| record.sum(rank), rng);
+            let own = record.is_some();
+            let past = match (record, &block.swept) {
+                (Some(record), _) => Past::Own(record),
+                (None, Some(swept)) => Past::Swept(swept, i),
+                (None, None) => Past::Nothing,
+            };
+            let step_move = if own { Move::new(past.last(), pending.step, tree.height) } else { step_move };
+            let value = if step_move == Move::Stay {
+                past.leaf()
+            } else {
+                let drawn = tree.draw(step_move, past.levels(), |rank| past.sum(rank), rng);
+                if own {
                     pending.cells.push((cell, drawn));
-                    drawn.leaf
-                };
-                pending.values.push(L::value(value));
-                if shared {
-                    // Keeps the arrays aligned; never read.
-                    leaf.push(value);
+                } else if draws_split {
+                    at_split.extend(drawn.at_split);
+                }
+                drawn.leaf
+            };
+            if shared {
+                leaf.push(value);
+                // Keeps the arrays aligned; an entry of a cell with a record of its own is never read.
+                if own && draws_split {
                     at_split.push(value);
                 }
-            } else if shared {
-                let drawn = tree.draw(step_move, levels, |rank| stack[rank as usize][i], rng);
-                pending.values.push(L::value(drawn.leaf));
-                leaf.push(drawn.leaf);
-                at_split.extend(drawn.at_split);
-            } else {
-                pending.values.push(L::value(stack[stack.len() - 1][i]));
             }
+            pending.values.push(L::value(value));
         }
         if shared {
-            let drew_split = step_move.is_bridge() || (step_move == Move::First && tree.height > 0);
-            let at_split = drew_split.then_some(at_split);
+            let at_split = draws_split.then_some(at_split);
             pending.sweeps.push(SweepDraw { block: index, split: step_move.split(), at_split, leaf });
         }
     }
@@ -269,42 +309,26 @@ impl<L: Law> TreeNoise<L> {
         let Self { tree, blocks, cells, pending, .. } = self;
         pending.values.reserve(wanted.len());
         for &cell in wanted {
-            let drawn = {
-                let record = cells.get(cell);
-                let block = &blocks[block_of(blocks, cell)];
-                let i = (cell - block.start) as usize;
-                let (last, leaf) = match (&record, &block.swept) {
-                    (Some(record), _) => (Some((record.step, record.levels)), Some(record.leaf())),
-                    (None, Some(swept)) => {
-                        (Some((swept.step, swept.levels)), swept.stack.last().map(|leaves| leaves[i]))
-                    }
-                    (None, None) => (None, None),
-                };
-                let levels = last.map_or(LevelSet::EMPTY, |(_, levels)| levels);
-                match (Move::new(last, pending.step, tree.height), leaf) {
-                    (Move::Stay, Some(leaf)) => {
-                        pending.values.push(L::value(leaf));
-                        continue;
-                    }
-                    (step_move, _) => {
-                        // A mark means that this request has drawn the cell already.
-                        if !cells.mark(cell) {
-                            pending.repeats.push((pending.values.len(), cell));
-                            pending.values.push(f64::NAN);
-                            continue;
-                        }
-                        match (cells.get(cell), &block.swept) {
-                            (Some(record), _) => tree.draw(step_move, levels, |rank| record.sum(rank), rng),
-                            (None, Some(swept)) => {
-                                tree.draw(step_move, levels, |rank| swept.stack[rank as usize][i], rng)
-                            }
-                            (None, None) => tree.draw(step_move, levels, |_| unreachable!("an empty stack"), rng),
-                        }
-                    }
-                }
+            let block = &blocks[block_of(blocks, cell)];
+            let (record, mark) = cells.visit(cell);
+            let past = match (record, &block.swept) {
+                (Some(record), _) => Past::Own(record),
+                (None, Some(swept)) => Past::Swept(swept, (cell - block.start) as usize),
+                (None, None) => Past::Nothing,
             };
-            pending.values.push(L::value(drawn.leaf));
-            pending.cells.push((cell, drawn));
+            let step_move = Move::new(past.last(), pending.step, tree.height);
+            let value = if step_move == Move::Stay {
+                L::value(past.leaf())
+            } else if mark.set() {
+                let drawn = tree.draw(step_move, past.levels(), |rank| past.sum(rank), rng);
+                pending.cells.push((cell, drawn));
+                L::value(drawn.leaf)
+            } else {
+                // Drawn at an earlier place of this request.
+                pending.repeats.push((pending.values.len(), cell));
+                f64::NAN
+            };
+            pending.values.push(value);
         }
     }
 

@@ -247,6 +247,14 @@ fn a_single_excess_is_clipped_to_the_bound_itself() {
     assert_eq!(real.update(&[(0u64, f64::NAN)]), Err(Error::NotFinite { position: 0 }));
 }
 
+#[test]
+fn a_clipped_row_is_within_the_bound_even_where_floats_round_its_scale_up() {
+    // The scale is 1/4 less 2^-63 of it, which no float shows: (2^31, 1) would be over the bound by one.
+    let mut vector = builder(2).max_weight(1 << 31).on_excess(OnExcess::Clip).build_exact().unwrap();
+    vector.update(&[(0u64, 1i64 << 33), (1, 5)]).unwrap();
+    assert_eq!(vector.counters, [(1 << 31) - 1, 1]);
+}
+
 /// A vector whose counters stand where no test could bring them by updates.
 fn at_the_edge(counters: &[i64]) -> ContinualVector {
     let mut vector = builder(counters.len()).max_weight(100).build_exact().unwrap();

@@ -68,7 +68,7 @@ fn seeded(seed: u64) -> ChaCha12Rng {
 
 /// Uniform on `0..n`, but for a bias of `n / 2^64`.
 fn below(n: u64, rng: &mut impl Rng) -> u64 {
-    (u128::from(rng.next_u64()) * u128::from(n) >> 64) as u64
+    ((u128::from(rng.next_u64()) * u128::from(n)) >> 64) as u64
 }
 
 /// What one read asks for.

@@ -1,0 +1,125 @@
+//! A generator that fails: an error, nothing released, and everything as if the read had not been tried.
+
+mod common;
+
+use common::{Failing, Recorder, rng};
+use fastgame_core::rand_core::Rng;
+use fastgame_core::{Cells, ContinualCounter, ContinualVector, Error, Zcdp};
+
+type Read = (u64, Option<usize>, &'static [u64]);
+
+/// Reads by step: a block (or all) or cells. They run over first reads, bridges, forks, repeats, mixed blocks.
+const READS: [Read; 10] = [
+    (1, None, &[0, 4, 4, 2]),
+    (1, None, &[]),
+    (5, Some(0), &[]),
+    (6, Some(9), &[]),
+    (1 << 20, None, &[3, 0, 3]),
+    ((1 << 20) + 1, Some(9), &[]),
+    ((1 << 20) + 1, None, &[1, 0]),
+    (1 << 25, Some(1), &[]),
+    ((1 << 29) + 7, None, &[5, 1, 2, 0]),
+    (1 << 30, Some(9), &[]),
+];
+
+fn request(read: Read) -> Cells<'static, u64> {
+    match read.1 {
+        Some(9) => Cells::All,
+        Some(block) => Cells::Block(block),
+        None => Cells::Indices(read.2),
+    }
+}
+
+fn vector() -> ContinualVector {
+    ContinualVector::builder(1 << 30, Zcdp::new(0.01).unwrap()).blocks(&[3, 1, 2]).build().unwrap()
+}
+
+/// The words that a healthy read takes from this generator.
+fn words(reads: &[Read], seed: u64) -> u64 {
+    let mut vector = vector();
+    let (last, before) = reads.split_last().unwrap();
+    for &read in before {
+        vector.advance(read.0).unwrap();
+        vector.release(request(read), &mut rng(read.0)).unwrap();
+    }
+    let mut recorder = Recorder::new(seed);
+    vector.advance(last.0).unwrap();
+    vector.release(request(*last), &mut recorder).unwrap();
+    recorder.words
+}
+
+#[test]
+fn a_failure_at_any_word_of_any_read_leaves_everything_as_it_was() {
+    let mut failures = 0;
+    for at in 0..READS.len() {
+        // Seeds, so that the samplers' rare branches (two or three words a normal) are cut short too.
+        for seed in 0..30 {
+            let needed = words(&READS[..=at], seed);
+            for healthy in 0..=needed {
+                let (mut vector, mut twin) = (vector(), vector());
+                let (mut after, mut twin_after) = (rng(77), rng(77));
+                for (i, &read) in READS.iter().enumerate() {
+                    vector.advance(read.0).unwrap();
+                    twin.advance(read.0).unwrap();
+                    if i == at {
+                        let sealed = vector.is_sealed();
+                        let mut generator = Failing::after(healthy, seed);
+                        let result = vector.draw(request(read), &mut generator).map(drop);
+                        if healthy < needed {
+                            assert_eq!(result, Err(Error::Entropy), "read {at}, {healthy} of {needed} words");
+                            assert_eq!(generator.refused, 1, "a generator that has failed is not asked again");
+                            failures += 1;
+                        } else {
+                            assert_eq!(result, Ok(()));
+                            assert_eq!(generator.refused, 0);
+                        }
+                        assert_eq!(vector.is_sealed(), sealed);
+                        assert_eq!(vector.now(), read.0);
+                    }
+                    if !vector.is_sealed() {
+                        vector.update(&[(2u64, 1i64)]).unwrap();
+                        twin.update(&[(2u64, 1i64)]).unwrap();
+                    }
+                    // From here on as if it had never been tried: the same values and the same words for them.
+                    let values = if i < at {
+                        let (mut rng, mut twin_rng) = (rng(read.0), rng(read.0));
+                        (vector.release(request(read), &mut rng), twin.release(request(read), &mut twin_rng))
+                    } else {
+                        (vector.release(request(read), &mut after), twin.release(request(read), &mut twin_after))
+                    };
+                    assert_eq!(values.0, values.1);
+                    assert_eq!(vector.memory(), twin.memory());
+                }
+                assert_eq!(after.next_u64(), twin_after.next_u64());
+            }
+        }
+    }
+    assert!(failures > 1000, "{failures}");
+}
+
+#[test]
+fn the_release_itself_fails_closed() {
+    let mut vector = vector();
+    let error = vector.release_all(&mut Failing::after(3, 1)).unwrap_err();
+    assert_eq!(error, Error::Entropy);
+    assert_eq!(error.to_string(), "the random generator failed; nothing was released and nothing has changed");
+    assert!(!vector.is_sealed());
+    assert_eq!(vector.update(&[(0u64, 1i64)]), Ok(0));
+
+    let mut counter = ContinualCounter::new(ContinualVector::builder(9, Zcdp::new(0.5).unwrap())).unwrap();
+    assert_eq!(counter.release(&mut Failing::after(0, 1)), Err(Error::Entropy));
+    assert_eq!(counter.release(&mut Failing::after(1, 1)), Err(Error::Entropy));
+    assert!(!counter.vector().is_sealed());
+}
+
+#[test]
+fn a_repeat_needs_no_entropy() {
+    let mut vector = vector();
+    let values = vector.release_all(&mut rng(1)).unwrap();
+    let mut dead = Failing::after(0, 1);
+    assert_eq!(vector.release_all(&mut dead).unwrap(), values);
+    assert_eq!(vector.release(&[3u64], &mut dead).unwrap(), [values[3]]);
+    assert_eq!(dead.refused, 0);
+    vector.advance(2).unwrap();
+    assert_eq!(vector.release(&[3u64], &mut dead), Err(Error::Entropy));
+}

@@ -1,0 +1,122 @@
+"""The documents: each Python example runs, and everything public has a docstring."""
+
+from __future__ import annotations
+
+import doctest
+import inspect
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import fastgame as fg
+
+ROOT = Path(__file__).resolve().parents[2]
+FILES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("**/*.md"))]
+
+# ```python to ```, at any indentation, unless <!-- no-test --> stands before it.
+FENCE = re.compile(
+    r"(?P<skip><!--\s*no-test\s*-->\s*\n\s*)?^(?P<indent>[ \t]*)```python[^\n]*\n(?P<code>.*?)^[ \t]*```",
+    re.DOTALL | re.MULTILINE,
+)
+
+
+def blocks(text: str) -> list[str]:
+    """The Python blocks of a document to be run, each moved down to the line where it stands."""
+    found = []
+    for match in FENCE.finditer(text):
+        if not match["skip"]:
+            code = re.sub(rf"^{match['indent']}", "", match["code"], flags=re.MULTILINE)
+            found.append("\n" * text.count("\n", 0, match.start("code")) + code)
+    return found
+
+
+def test_blocks_are_found_with_their_lines_and_may_be_left_out() -> None:
+    text = "# a\n```python\nx = 1\n```\n<!-- no-test -->\n```python\n1 / 0\n```\n- b\n\n"
+    text += "  ```python\n  y = 2\n  if y:\n    pass\n  ```\n```sh\nz\n```\n"
+    assert blocks(text) == ["\n\nx = 1\n", "\n" * 11 + "y = 2\nif y:\n  pass\n"]
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_the_python_blocks_of_a_document_run_in_order(
+    path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    namespace: dict[str, Any] = {"__name__": "__main__"}
+    for block in blocks(path.read_text(encoding="utf-8")):
+        if block.lstrip().startswith(">>>"):
+            parsed = doctest.DocTestParser().get_doctest(block, namespace, path.name, str(path), 0)
+            assert doctest.DocTestRunner(optionflags=doctest.ELLIPSIS).run(parsed, clear_globs=False).failed == 0
+        else:
+            exec(compile(block, str(path), "exec"), namespace)
+
+
+def test_the_example_of_the_package_docstring_runs() -> None:
+    assert doctest.testmod(fg, raise_on_error=True).attempted >= 5
+
+
+def public_things() -> dict[str, Any]:
+    """All that a user can name: the module, its classes and functions, their methods and properties."""
+    things: dict[str, Any] = {"fastgame": fg}
+    for name in fg.__all__:
+        thing = getattr(fg, name)
+        if isinstance(thing, str):
+            continue
+        things[name] = thing
+        if isinstance(thing, type):
+            members = inspect.getmembers_static(thing) if hasattr(inspect, "getmembers_static") else vars(thing).items()
+            for member, value in members:
+                ours = any(member in vars(base) for base in thing.__mro__ if base.__module__.startswith("fastgame"))
+                if ours and not member.startswith("_"):
+                    things[f"{name}.{member}"] = value
+    return things
+
+
+THINGS = public_things()
+
+
+@pytest.mark.parametrize("name", THINGS)
+def test_everything_public_has_a_docstring(name: str) -> None:
+    thing = THINGS[name]
+    documentation = getattr(thing, "__doc__", None) or getattr(getattr(thing, "__func__", None), "__doc__", None)
+    assert documentation and documentation.strip(), f"{name} has no docstring"
+    assert len(documentation.split()) >= 3
+
+
+def test_the_list_of_public_things_is_no_empty_shell() -> None:
+    for name in [
+        "ContinualVector.update_batch",
+        "ContinualCounter.noise_std",
+        "Zcdp.epsilon",
+        "Plan.error",
+        "Structure.now",
+    ]:
+        assert name in THINGS
+
+
+def test_a_docstring_names_every_parameter_of_the_constructors() -> None:
+    for thing in [fg.ContinualCounter, fg.ContinualVector, fg.Zcdp, fg.Gdp, fg.ApproxDp]:
+        for parameter in inspect.signature(thing).parameters:
+            assert re.search(rf"^{parameter} : ", thing.__doc__ or "", re.MULTILINE), (thing, parameter)
+
+
+def test_signatures_show_the_defaults_that_hold() -> None:
+    built: Any
+    plan: Any
+    for plan in [fg.ContinualCounter.plan, fg.ContinualVector.plan]:
+        given: dict[str, Any] = {"horizon": 8, "privacy": fg.Zcdp(1.0)}
+        if plan is fg.ContinualVector.plan:
+            given["size"] = 3
+        built = plan(**given).build()
+        for name, parameter in inspect.signature(plan).parameters.items():
+            if parameter.default is not inspect.Parameter.empty:
+                assert getattr(built, name) == parameter.default
+            assert inspect.signature(type(built)).parameters[name] == parameter
+
+
+def test_all_is_what_the_module_has() -> None:
+    public = {name for name in vars(fg) if not name.startswith("_")}
+    modules = {name for name in public if inspect.ismodule(getattr(fg, name))}
+    assert set(fg.__all__) - {"__version__"} == public - modules
+    assert re.fullmatch(r"\d+\.\d+\.\d+.*", fg.__version__)
