@@ -66,7 +66,7 @@ lint: $(STAMPS)/extra-test ## Formatting, lints and types, of Rust and Python
 
 .PHONY: rust-test
 rust-test: ## Rust tests, with the standard library and without
-	$(CARGO) test --locked -p fastgame-core --quiet
+	$(CARGO) test --locked -p fastgame-core -p fastgame-bench --quiet
 	$(CARGO) test --locked -p fastgame-core --quiet --no-default-features --lib
 
 .PHONY: no-std
@@ -81,6 +81,19 @@ python-test: $(STAMPS)/extra-test ## Python tests on the built wheel
 test-slow: $(STAMPS)/extra-test ## The heavy statistics, up to an hour
 	$(CARGO) test --locked --release -p fastgame-core -- --ignored --nocapture --test-threads 1
 	$(BIN)/python -m pytest -q -m slow
+
+.PHONY: bench
+bench: $(STAMPS)/extra-bench ## Time everything beside its baselines (criterion, pytest-benchmark)
+	$(CARGO) bench --locked -p fastgame-bench
+	$(BIN)/python -m pytest -q benches/python --benchmark-columns=median,iqr,rounds --benchmark-group-by=group,param
+
+.PHONY: bench-check
+bench-check: ## Count the instructions of hot paths (valgrind) and compare with benches/instructions.json
+	$(PYTHON) scripts/bench_check.py
+
+.PHONY: bench-accept
+bench-accept: ## Write the counted instructions as the expected ones
+	$(PYTHON) scripts/bench_check.py --accept
 
 .PHONY: docs
 docs: ## Rust documentation, and the numbers that stand in docs/

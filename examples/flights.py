@@ -15,6 +15,7 @@ import csv
 import sys
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -118,7 +119,9 @@ def print_report(year: Year, names: list[tuple[str, str]], promised: tuple[float
 
     inside = np.abs(year.private - year.exact) <= np.array([promised[0]] + [promised[1]] * (len(year.std) - 1))
     print(f"\n{inside.size:,} numbers were released; {inside.mean():.1%} lie within the promised error.")
-    print(f"All of them together cost rho = {spent.rho:g}, that is exactly ({spent.epsilon(DELTA):.3f}, {DELTA:g})-DP")
+    print(
+        f"All of them together cost rho = {spent.rho:g}, by the exact curve ({spent.epsilon(DELTA):.3f}, {DELTA:g})-DP"
+    )
     print("for any one flight, and no more however long the answers are studied.")
 
 
@@ -134,8 +137,8 @@ def write_csv(path: Path, year: Year, names: list[tuple[str, str]]) -> None:
                 writer.writerow([day_name(day), (day + 1) * STEPS_PER_DAY, name, *row])
 
 
-def draw(path: Path, year: Year, names: list[tuple[str, str]], promised: tuple[float, float]) -> None:
-    """Private curve with its error band over the exact one: all flights, their error, and a small destination."""
+def draw(path: Path, year: Year, names: list[tuple[str, str]], promised: tuple[float, float], spent: fg.Zcdp) -> None:
+    """Private curves with their error bands over the exact ones, and the error of the total."""
     import matplotlib as mpl  # noqa: PLC0415
 
     mpl.use("Agg")
@@ -143,29 +146,47 @@ def draw(path: Path, year: Year, names: list[tuple[str, str]], promised: tuple[f
     from matplotlib import dates, ticker  # noqa: PLC0415
 
     days = np.datetime64("2013-01-01") + np.arange(DAYS)
+    band = {"color": "C0", "alpha": 0.25, "lw": 0, "label": f"private ± promised error ({CONFIDENCE:.0%})"}
+
+    def curves(axes: Any, column: int, error: float, shown: slice = slice(None)) -> None:
+        private, exact = year.private[shown, column], year.exact[shown, column]
+        axes.fill_between(days[shown], private - error, private + error, **band)
+        axes.plot(days[shown], private, color="C0", lw=1.2, label="private")
+        axes.plot(days[shown], exact, color="black", lw=1.0, ls="--", label="exact")
+        axes.yaxis.set_major_formatter(ticker.StrMethodFormatter("{x:,.0f}"))
+
     # A destination with some hundred flights a year: there the noise can be seen.
     small = 1 + int(np.argmin(np.abs(year.private[-1, 1:] - 250)))
     code, name = names[small - 1]
-    figure, (top, middle, bottom) = plt.subplots(3, 1, figsize=(9, 10), sharex=True, layout="constrained")
-    panels = [(top, 0, promised[0], "Departures so far, all"), (bottom, small, promised[1], f"… to {name} ({code})")]
-    for axes, column, error, title in panels:
-        private, exact = year.private[:, column], year.exact[:, column]
-        axes.fill_between(
-            days, private - error, private + error, color="C0", alpha=0.25, lw=0, label="promised error (95 %)"
-        )
-        axes.plot(days, private, color="C0", lw=1.2, label="private")
-        axes.plot(days, exact, color="black", lw=1.0, ls="--", label="exact")
-        axes.set_title(title, loc="left")
-        axes.legend(loc="upper left", frameon=False)
-    middle.axhspan(-promised[0], promised[0], color="C0", alpha=0.25, lw=0)
+    figure, (top, middle, bottom) = plt.subplots(3, 1, figsize=(9, 10.5), sharex=True, layout="constrained")
+    figure.suptitle(
+        f"Flights from New York in 2013, released daily under rho = {spent.rho:g} "
+        f"(({spent.epsilon(DELTA):.2f}, {DELTA:g})-DP) on an hourly clock",
+        fontsize="medium",
+    )
+    curves(top, 0, promised[0])
+    top.set_title("Departures so far, all destinations (inset: three days)", loc="left", fontsize="medium")
+    week = slice(180, 183)
+    zoom = top.inset_axes((0.62, 0.12, 0.35, 0.42))
+    curves(zoom, 0, promised[0], week)
+    zoom.set_xticks(days[week])
+    zoom.xaxis.set_major_formatter(dates.DateFormatter("%d %b"))
+    zoom.tick_params(labelsize="small")
+
+    middle.axhspan(-promised[0], promised[0], color="C0", alpha=0.25, lw=0, label=f"promised error ({CONFIDENCE:.0%})")
     middle.axhline(0, color="black", lw=1.0, ls="--")
-    middle.plot(days, year.private[:, 0] - year.exact[:, 0], color="C0", lw=1.0)
-    middle.set_title("… its error, private minus exact", loc="left")
+    middle.plot(days, year.private[:, 0] - year.exact[:, 0], color="C0", lw=1.0, label="private minus exact")
+    middle.set_title("Departures so far, all destinations: the error", loc="left", fontsize="medium")
+
+    curves(bottom, small, promised[1])
+    bottom.set_title(f"Departures so far, to {name} ({code})", loc="left", fontsize="medium")
     for axes in (top, middle, bottom):
         axes.xaxis.set_major_formatter(dates.ConciseDateFormatter(axes.xaxis.get_major_locator()))
-        axes.yaxis.set_major_formatter(ticker.StrMethodFormatter("{x:,.0f}"))
         axes.spines[["top", "right"]].set_visible(False)
-        axes.set_ylabel("flights")
+        axes.set_ylabel("flights since 1 January")
+        axes.legend(loc="upper left", frameon=False, ncols=3, fontsize="small")
+    middle.set_ylabel("flights")
+    middle.set_ylim(-2.2 * promised[0], 2.2 * promised[0])
     bottom.set_xlim(days[0], days[-1])
     figure.savefig(path, dpi=120)
     plt.close(figure)
@@ -196,10 +217,11 @@ def main() -> None:
     flights = read_flights([code for code, _ in names])
     year = release_year(flights, total, places)
 
-    print_report(year, names, promised, fg.total(total, places))
+    spent = fg.total(total, places)
+    print_report(year, names, promised, spent)
     arguments.out.mkdir(parents=True, exist_ok=True)
     write_csv(arguments.out / "flights.csv", year, names)
-    draw(arguments.out / "flights.png", year, names, promised)
+    draw(arguments.out / "flights.png", year, names, promised, spent)
     print(f"\nWrote {arguments.out / 'flights.csv'} and {arguments.out / 'flights.png'}.")
 
 

@@ -8,6 +8,8 @@ import multiprocessing
 import os
 import pickle
 import signal
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -391,3 +393,32 @@ def test_the_state_after_any_refused_call_is_the_state_before() -> None:
         assert isinstance(raised_by(call), (ValueError, TypeError))
         assert (cells.now, cells.sealed, cells.dropped) == (3, False, 0)
     assert whole(cells.release()).tolist() == [1, 2, 0, 0]
+
+
+def test_a_child_that_has_its_parents_number_is_still_a_copy() -> None:
+    # In a process namespace of its own the child of process 1 is process 1 again: the number alone tells nothing. Where
+    # namespaces are not allowed this is an ordinary fork, and the answer the same.
+    script = """
+import ctypes, os, fastgame as fg
+counter = fg.ContinualCounter(horizon=8, privacy=fg.Zcdp(0.5))
+ctypes.CDLL(None).unshare(0x20000000)
+if (child := os.fork()) == 0:
+    try:
+        counter.update(1)
+    except fg.CopyError:
+        os._exit(17)
+    os._exit(1)
+print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"""
+    for prefix in (["unshare", "--pid", "--fork"], []):
+        run = subprocess.run([*prefix, sys.executable, "-c", script], capture_output=True, text=True, check=False)
+        if run.returncode == 0:
+            assert run.stdout.strip() == "17"
+            return
+    pytest.fail(f"neither way could be run: {run.stderr}")
+
+
+def test_the_class_of_a_structure_cannot_be_changed() -> None:
+    vector: Any = fg.ContinualVector(3, horizon=8, privacy=PRIVACY)
+    with pytest.raises(TypeError, match="layout differs"):
+        vector.__class__ = fg.ContinualCounter

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -167,3 +168,16 @@ def test_repr_shows_the_parameters_and_the_noise() -> None:
     shown = repr(plan)
     for part in ["ContinualCounter(max_weight=3, horizon=8", "Zcdp(rho=0.5)", f"{plan.noise_std:.6f}"]:
         assert part in shown
+
+
+def test_the_papers_formula_costs_what_the_readme_says() -> None:
+    def ratio(horizon: int) -> float:
+        plans = [
+            fg.ContinualCounter.plan(horizon=horizon, privacy=fg.Zcdp(0.5), mechanism=mechanism)
+            for mechanism in ("tree", "tree-paper")
+        ]
+        return (plans[1].noise_std / plans[0].noise_std) ** 2
+
+    readme = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
+    assert f"{ratio(8_760):.1f} times the variance at a year of hours" in readme
+    assert f"{ratio(2**62):.1f} times" in readme

@@ -127,7 +127,7 @@ impl Pattern {
             let (last, levels) = &mut paths[cell as usize];
             let split = if *last == 0 { 0 } else { common_levels(*last, step, height) };
             let known = *levels >> split & 1 == 1;
-            *levels = *levels & (1 << split) - 1 | 1 << split | 1 << height;
+            *levels = (*levels & ((1 << split) - 1)) | (1 << split) | (1 << height);
             *last = step;
             if known { 1 } else { 2 }
         };
@@ -140,13 +140,17 @@ impl Pattern {
     }
 }
 
+/// The norm bound of updates: a dense row of ones on [`CELLS`] cells is just within it.
+pub const MAX_WEIGHT: u32 = 32;
+
 /// A vector of `cells` integer counters over a horizon of `2^log_horizon` steps.
 ///
 /// # Panics
 /// If the horizon is beyond `2^62` or the cells do not fit in memory.
 pub fn vector(log_horizon: u32, cells: usize) -> ContinualVector {
     let budget = Zcdp::new(0.5).expect("a valid budget");
-    ContinualVector::builder(1 << log_horizon, budget).cells(cells).build().expect("valid parameters")
+    let builder = ContinualVector::builder(1 << log_horizon, budget).cells(cells).max_weight(MAX_WEIGHT);
+    builder.build().expect("valid parameters")
 }
 
 /// The generator of every benchmark, seeded: runs repeat each other.
@@ -156,7 +160,7 @@ pub fn generator(seed: u8) -> ChaCha12Rng {
 
 /// A number below `n`, as good as uniform.
 pub fn below(n: u64, rng: &mut impl Rng) -> u64 {
-    (u128::from(rng.next_u64()) * u128::from(n) >> 64) as u64
+    ((u128::from(rng.next_u64()) * u128::from(n)) >> 64) as u64
 }
 
 /// Puts `count` random elements in front, in random order.

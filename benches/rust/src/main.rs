@@ -113,7 +113,8 @@ fn counter(log_horizon: u32, operations: usize, rng: &mut ChaCha12Rng) -> Result
 fn update(what: &str, operations: usize) -> Result<(), Failure> {
     let mut rng = generator(8);
     let mut vector = vector(40, CELLS as usize);
-    let indices: Vec<u64> = (0..ROW * ROWS).map(|_| below(CELLS, &mut rng)).collect();
+    let mut indices: Vec<u64> = (0..ROW * ROWS).map(|_| below(CELLS, &mut rng)).collect();
+    indices.chunks_mut(ROW).for_each(<[u64]>::sort_unstable);
     let offsets: Vec<usize> = (0..=ROWS).map(|row| row * ROW).collect();
     match what {
         "one" => {
@@ -122,17 +123,13 @@ fn update(what: &str, operations: usize) -> Result<(), Failure> {
             }
         }
         "sparse" => {
-            // Weights that keep each row's norm within 1: one non-zero in eight.
-            let values: Vec<i64> = (0..indices.len()).map(|i| i64::from(i % ROW == 0)).collect();
+            let values = vec![1i64; indices.len()];
             for _ in 0..operations / indices.len() {
                 vector.update_rows(Rows::Sparse { offsets: &offsets, indices: &indices, values: &values })?;
             }
         }
         "dense" => {
-            let mut values = vec![0i64; ROW * CELLS as usize];
-            for (row, &cell) in indices.iter().enumerate().take(ROW) {
-                values[row * CELLS as usize + cell as usize] = 1;
-            }
+            let values = vec![1i64; ROW * CELLS as usize];
             for _ in 0..operations / values.len() {
                 let rows: Rows<'_, u64, i64> = Rows::Dense { values: &values };
                 vector.update_rows(rows)?;

@@ -1,6 +1,7 @@
 //! What can go wrong, in one enum. A message says what was given, what is allowed and what to do;
 //! it never shows a counter or noise.
 
+use alloc::vec::Vec;
 use core::fmt;
 
 /// A number that the caller gave, as it is shown in a message.
@@ -119,6 +120,8 @@ pub enum Error {
     },
     /// The generator failed; nothing was released.
     Entropy,
+    /// A read does not fit in memory; nothing was released.
+    Memory,
 }
 
 impl fmt::Display for Error {
@@ -173,6 +176,10 @@ impl fmt::Display for Error {
                 f,
                 "the update at position {position} would take a counter out of the 64-bit range; use a coarser unit"
             ),
+            Self::Memory => f.write_str(
+                "there is not enough memory for this read; nothing was released and nothing has changed (read fewer cells at \
+                 a time)",
+            ),
             Self::Entropy => write!(f, "the random generator failed; nothing was released and nothing has changed"),
         }
     }
@@ -182,3 +189,10 @@ impl core::error::Error for Error {}
 
 /// The crate's result.
 pub type Result<T> = core::result::Result<T, Error>;
+
+/// Room for `n` elements, or an error.
+pub(crate) fn reserved<T>(n: usize) -> Result<Vec<T>> {
+    let mut room = Vec::new();
+    room.try_reserve_exact(n).map_err(|_| Error::Memory)?;
+    Ok(room)
+}

@@ -12,7 +12,7 @@ use crate::math::{floor_log2, power_of_two, round_ties_even, trunc};
 /// A quantity that can be added to a cell.
 pub trait Quantity: Copy + sealed::Sealed {
     /// Whole units of `2^unit`, rounded toward zero; `None` if it is no finite number. A quantity beyond `2^100`
-    /// units stands as `2^100`: far over every bound, and sums of many do not overflow.
+    /// units stands as `2^100`: far over every bound, and sums are kept there too.
     #[doc(hidden)]
     fn units(self, unit: i32) -> Option<i128>;
 }
@@ -33,7 +33,7 @@ mod sealed {
 }
 
 /// No bound is near this many units.
-const FAR: i128 = 1 << 100;
+pub(crate) const FAR: i128 = 1 << 100;
 
 impl Quantity for f64 {
     fn units(self, unit: i32) -> Option<i128> {
@@ -185,17 +185,40 @@ impl Lattice {
     /// The released number: the multiple of `g` nearest to `counter * u + noise`.
     #[inline]
     pub(crate) fn release(&self, counter: i64, noise: f64) -> f64 {
-        // |noise| < 2^10 s, so its integer stays below 2^(10 + 60 + 45); the counter's below 2^(63 + 61).
-        let noise = round_ties_even(noise * power_of_two(-self.fine)) as i128;
-        let sum = (i128::from(counter) << (self.unit - self.fine)) + noise;
         let shift = self.step - self.fine;
+        // Nothing but a fault could make it so; without this it would read as no noise at all.
+        assert!(noise.is_finite(), "noise that is no number");
+        // |noise| < 2^10 s, so its integer stays below 2^(10 + 60 + 45); the counter's below 2^(63 + 61).
+        let noise = noise * power_of_two(-self.fine);
+        // The noise scale alone decides, and nearly always for the short way.
+        let noise = if shift <= FINE_PLACES - STEP_PLACES {
+            i128::from(nearest_integer(noise))
+        } else {
+            round_ties_even(noise) as i128
+        };
+        let sum = (i128::from(counter) << (self.unit - self.fine)) + noise;
         let nearest = if shift == 0 { sum } else { (sum + (1 << (shift - 1))) >> shift };
         let float = match i64::try_from(nearest) {
             Ok(small) => small as f64,
-            Err(_) => nearest as f64,
+            Err(_) => wide(nearest),
         };
         float * power_of_two(self.step)
     }
+}
+
+/// The integer nearest to `x`, `|x| < 2^62`, without a branch: the sign of noise cannot be predicted.
+#[inline]
+fn nearest_integer(x: f64) -> i64 {
+    let whole = x as i64;
+    let rest = x - whole as f64;
+    whole + i64::from(rest >= 0.5) - i64::from(rest <= -0.5)
+}
+
+/// Out of line, or the compiler takes the slow conversion for small numbers too.
+#[cold]
+#[inline(never)]
+fn wide(nearest: i128) -> f64 {
+    nearest as f64
 }
 
 #[cfg(test)]

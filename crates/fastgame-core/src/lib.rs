@@ -3,7 +3,7 @@
 //! This crate is the mathematics of fastgame: counters and vectors under continual observation with the noise of the
 //! binary tree mechanism, drawn only for what is read, when it is read, in constant time. It implements "A Fast
 //! Gaussian Mechanism under Continual Observation, with Applications" (Pagh and Sejer, 2026), with an exact
-//! calibration that needs up to 2.25 times less variance than the paper's for the same privacy.
+//! calibration; for the same privacy the paper's has 1.8 times the variance at a year of hours, 2.1 times at 2^62 steps.
 //!
 //! ```
 //! use chacha20::{ChaCha12Rng, rand_core::SeedableRng};

@@ -13,10 +13,10 @@ use core::fmt;
 use rand_core::{TryCryptoRng, TryRng};
 
 use crate::calibration::{self, Calibration, Mechanism, Unit};
-use crate::error::{Error, Given, Result};
-use crate::lattice::{Bound, Index, Lattice, Quantity};
+use crate::error::{Error, Given, Result, reserved};
+use crate::lattice::{Bound, FAR, Index, Lattice, Quantity};
 use crate::math::sqrt;
-use crate::mechanism::tree::{Request, TreeNoise};
+use crate::mechanism::tree::{KEPT_CAPACITY, Request, TreeNoise};
 use crate::noise::FailStop;
 use crate::noise::gaussian::Gaussian;
 use crate::privacy::Loss;
@@ -246,6 +246,7 @@ impl Builder {
             counters: vec![0; size],
             total: 0,
             noise,
+            wanted: Vec::new(),
         })
     }
 
@@ -320,6 +321,8 @@ pub struct ContinualVector {
     /// At least the largest absolute value of a counter; while it is below `i64::MAX` nothing can overflow.
     total: u64,
     noise: Noise,
+    /// Room for the cells of a small read.
+    wanted: Vec<u64>,
 }
 
 /// Shows public parameters only: neither counters nor noise.
@@ -514,8 +517,8 @@ impl ContinualVector {
     /// order of the request. A cell that was released at this step repeats its answer. Time: constant a cell.
     ///
     /// # Errors
-    /// [`Error::Index`] for a cell out of range, [`Error::Entropy`] if the generator fails; nothing has been released
-    /// and nothing has changed then.
+    /// [`Error::Index`] for a cell out of range, [`Error::Entropy`] if the generator fails, [`Error::Memory`] if a large
+    /// read does not fit in memory; nothing has been released and nothing has changed then.
     pub fn release<'a, I: Index + 'a, R: TryCryptoRng + ?Sized>(
         &mut self,
         cells: impl Into<Cells<'a, I>>,
@@ -556,13 +559,15 @@ impl ContinualVector {
                     allowed: "below the vector's number of blocks",
                 });
             }
-            Cells::Indices(indices) => Wanted::Cells(
-                indices
-                    .iter()
-                    .enumerate()
-                    .map(|(position, index)| index.below(size).map_err(|given| Error::Index { position, given, size }))
-                    .collect::<Result<Vec<u64>>>()?,
-            ),
+            Cells::Indices(indices) => {
+                let mut wanted = core::mem::take(&mut self.wanted);
+                wanted.clear();
+                wanted.reserve_exact(indices.len());
+                for (position, index) in indices.iter().enumerate() {
+                    wanted.push(index.below(size).map_err(|given| Error::Index { position, given, size })?);
+                }
+                Wanted::Cells(wanted)
+            }
         };
         self.draw_wanted(wanted, rng)
     }
@@ -575,12 +580,17 @@ impl ContinualVector {
             Wanted::Range(start, _) => Request::Block(self.block_at(*start)),
             Wanted::Cells(cells) => Request::Cells(cells),
         };
-        with_noise!(&mut self.noise, noise => noise.draw(request, step, &mut rng));
-        if rng.failed() {
-            with_noise!(&mut self.noise, noise => noise.abandon());
-            return Err(Error::Entropy);
+        let drawn = reserved(request.len(self.checked.size, &self.builder.blocks)).and_then(|values| {
+            with_noise!(&mut self.noise, noise => noise.draw(request, step, &mut rng)).map(|()| values)
+        });
+        let drawn = if rng.failed() { Err(Error::Entropy) } else { drawn };
+        match drawn {
+            Ok(values) => Ok(Pending { vector: self, wanted, values }),
+            Err(error) => {
+                with_noise!(&mut self.noise, noise => noise.abandon());
+                Err(error)
+            }
         }
-        Ok(Pending { vector: self, wanted })
     }
 
     fn block_at(&self, start: u64) -> usize {
@@ -606,6 +616,8 @@ enum Wanted {
 pub struct Pending<'a> {
     vector: &'a mut ContinualVector,
     wanted: Wanted,
+    /// Room for what is released: taken before, so that a commit cannot fail.
+    values: Vec<f64>,
 }
 
 impl fmt::Debug for Pending<'_> {
@@ -625,20 +637,23 @@ impl Pending<'_> {
 
     /// The second half of a release: the draws become the state, the step is sealed, the values go out.
     #[must_use]
-    pub fn commit(self) -> Vec<f64> {
+    pub fn commit(mut self) -> Vec<f64> {
         let ContinualVector { counters, noise, checked, clock, .. } = &mut *self.vector;
         let lattice = checked.lattice;
         clock.seal();
         let noise = with_noise!(noise, noise => noise.commit());
+        let mut values = core::mem::take(&mut self.values);
         match &self.wanted {
             Wanted::Range(start, end) => {
                 let counters = &counters[*start as usize..*end as usize];
-                counters.iter().zip(noise).map(|(&counter, &noise)| lattice.release(counter, noise)).collect()
+                values.extend(counters.iter().zip(noise).map(|(&counter, &noise)| lattice.release(counter, noise)));
             }
             Wanted::Cells(cells) => {
-                cells.iter().zip(noise).map(|(&cell, &noise)| lattice.release(counters[cell as usize], noise)).collect()
+                let pairs = cells.iter().zip(noise);
+                values.extend(pairs.map(|(&cell, &noise)| lattice.release(counters[cell as usize], noise)));
             }
         }
+        values
         // Dropping `self` clears the buffers.
     }
 }
@@ -646,6 +661,11 @@ impl Pending<'_> {
 impl Drop for Pending<'_> {
     fn drop(&mut self) {
         with_noise!(&mut self.vector.noise, noise => noise.abandon());
+        // Small reads reuse the room, a large one gives it back.
+        match &mut self.wanted {
+            Wanted::Cells(cells) if cells.capacity() <= KEPT_CAPACITY => self.vector.wanted = core::mem::take(cells),
+            _ => {}
+        }
     }
 }
 
@@ -677,11 +697,13 @@ impl Batch {
             Ok(()) => {
                 for &(cell, units) in &self.row {
                     self.total += units.unsigned_abs();
-                    // Within the bound, so within 2^31 units; sums of as many rows as memory holds fit in 64 bits.
+                    // Within the bound, so within 2^31 units.
                     let units = units as i64;
-                    match self.adds.last_mut() {
-                        Some(last) if last.0 == cell => *last = (cell, last.1 + units, row),
-                        _ => self.adds.push((cell, units, row)),
+                    // A run of adds to one cell is one add, unless it leaves 64 bits.
+                    let run = self.adds.last_mut().filter(|last| last.0 == cell);
+                    match run.and_then(|last| last.1.checked_add(units).map(|sum| (last, sum))) {
+                        Some((last, sum)) => *last = (cell, sum, row),
+                        None => self.adds.push((cell, units, row)),
                     }
                 }
                 Ok(())
@@ -717,7 +739,8 @@ impl Batch {
             self.row.dedup_by(|next, first| {
                 let same = next.0 == first.0;
                 if same {
-                    first.1 += next.1;
+                    // As far over every bound as it gets, on either side.
+                    first.1 = (first.1 + next.1).clamp(-FAR, FAR);
                 }
                 same
             });

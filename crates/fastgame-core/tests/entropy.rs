@@ -2,8 +2,9 @@
 
 mod common;
 
+use chacha20::ChaCha12Rng;
 use common::{Failing, Recorder, rng};
-use fastgame_core::rand_core::Rng;
+use fastgame_core::rand_core::{Rng, SeedableRng, TryCryptoRng, TryRng};
 use fastgame_core::{Cells, ContinualCounter, ContinualVector, Error, Zcdp};
 
 type Read = (u64, Option<usize>, &'static [u64]);
@@ -122,4 +123,59 @@ fn a_repeat_needs_no_entropy() {
     assert_eq!(dead.refused, 0);
     vector.advance(2).unwrap();
     assert_eq!(vector.release(&[3u64], &mut dead), Err(Error::Entropy));
+}
+
+/// Panics where a fallible source behind an `unwrap` would: at the n-th word.
+struct Panicking {
+    rng: ChaCha12Rng,
+    left: usize,
+}
+
+impl TryRng for Panicking {
+    type Error = core::convert::Infallible;
+
+    fn try_next_u32(&mut self) -> core::result::Result<u32, Self::Error> {
+        self.try_next_u64().map(|word| word as u32)
+    }
+
+    fn try_next_u64(&mut self) -> core::result::Result<u64, Self::Error> {
+        self.left = self.left.checked_sub(1).expect("the source has run dry");
+        self.rng.try_next_u64()
+    }
+
+    fn try_fill_bytes(&mut self, bytes: &mut [u8]) -> core::result::Result<(), Self::Error> {
+        self.rng.try_fill_bytes(bytes)
+    }
+}
+
+impl TryCryptoRng for Panicking {}
+
+#[test]
+fn a_generator_that_panics_at_any_word_leaves_every_later_answer_noised() {
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+
+    // A mark that is left behind would make the cell's next answer its exact value, or old noise on new data.
+    let healthy = || ChaCha12Rng::from_seed([7; 32]);
+    for words in 0..12 {
+        for read_before in [false, true] {
+            let mut vector = ContinualVector::builder(1 << 20, Zcdp::new(0.5).unwrap()).cells(20).build().unwrap();
+            vector.update(&[(3u64, 1i64)]).unwrap();
+            if read_before {
+                vector.release(&[3u64, 4, 5], &mut healthy()).unwrap();
+                vector.advance(2).unwrap();
+            }
+            let mut dry = Panicking { rng: healthy(), left: words };
+            let cells = [3u64, 4, 3, 5];
+            let read = catch_unwind(AssertUnwindSafe(|| vector.release(&cells, &mut dry).map(drop)));
+            vector.advance(700_000).unwrap();
+            let mut other = ChaCha12Rng::from_seed([9; 32]);
+            let drawn = vector.draw(&cells, &mut other).unwrap().drawn_cells();
+            assert_eq!(drawn, [3, 4, 5], "{words} words, panicked: {}", read.is_err());
+            let values = vector.release(&cells, &mut other).unwrap();
+            assert_eq!(values[0], values[2]);
+            assert!(values[0] != 1.0 && values[1] != 0.0 && values[3] != 0.0, "exact values came out");
+            let again = vector.release(&cells, &mut ChaCha12Rng::from_seed([1; 32])).unwrap();
+            assert_eq!(values, again);
+        }
+    }
 }

@@ -320,9 +320,12 @@ pub(crate) fn rows(object: &Bound<'_, PyAny>, size: u64) -> PyResult<RowArrays> 
             return Err(refuse_width(&shape));
         }
         let offsets = integers(&matrix.getattr(intern!(py, "indptr"))?, "indptr", Beyond::Refuse)?.values;
-        let offsets = offsets.into_weights().into_iter().map(|offset| offset as usize).collect();
+        let offsets: Vec<usize> = offsets.into_weights().into_iter().map(|offset| offset as usize).collect();
         let indices = integers(&matrix.getattr(intern!(py, "indices"))?, "indices", Beyond::Refuse)?.values;
-        let values = floats(&matrix.getattr(intern!(py, "data"))?, "rows")?.values;
+        let Numbers { values, shape: values_shape } = floats(&matrix.getattr(intern!(py, "data"))?, "rows")?;
+        if offsets.len() != shape[0] + 1 || values_shape.len() != 1 {
+            return Err(PyValueError::new_err("rows is a sparse matrix whose arrays do not fit its shape"));
+        }
         return Ok(RowArrays::Sparse { offsets, indices, values });
     }
     let Numbers { values, shape } = floats(object, "rows")?;

@@ -1,7 +1,7 @@
 //! The only door from core errors to Python exceptions.
 
 use fastgame_core::Error;
-use pyo3::exceptions::{PyOverflowError, PyValueError};
+use pyo3::exceptions::{PyMemoryError, PyOverflowError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::PyType;
@@ -38,6 +38,7 @@ impl From<CoreError> for PyErr {
             Error::Time { .. } => HorizonError(py, error),
             Error::Sealed { .. } => SealedStepError(py, error),
             Error::Entropy => EntropyError(py, error),
+            Error::Memory => PyMemoryError::new_err(error.to_string()),
             Error::Overflow { .. } => PyOverflowError::new_err(error.to_string()),
             _ => PyValueError::new_err(error.to_string()),
         })

@@ -17,10 +17,21 @@ use pyo3::prelude::*;
 #[pymodule(gil_used = true)]
 mod _core {
     use pyo3::prelude::*;
+    use pyo3::types::IntoPyDict;
+
+    use crate::structure::_after_fork_in_child;
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
-        module.add("__version__", env!("CARGO_PKG_VERSION"))
+        module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+        let py = module.py();
+        let os = py.import("os")?;
+        // Where there is no fork there is no such function.
+        if os.hasattr("register_at_fork")? {
+            let hook = [("after_in_child", wrap_pyfunction!(_after_fork_in_child, module)?)].into_py_dict(py)?;
+            os.call_method("register_at_fork", (), Some(&hook))?;
+        }
+        Ok(())
     }
 
     #[pymodule_export]

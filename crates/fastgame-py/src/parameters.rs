@@ -182,14 +182,14 @@ impl Parameters {
         })
     }
 
-    /// Of a counter; a vector has none.
-    pub(crate) fn max_weight(&self) -> Option<u32> {
-        if let Own::MaxWeight(weight) = self.own { Some(weight) } else { None }
+    /// Of a counter; 0 for a vector, which has none.
+    pub(crate) fn max_weight(&self) -> u32 {
+        if let Own::MaxWeight(weight) = self.own { weight } else { 0 }
     }
 
-    /// Of a vector; a counter has none.
-    pub(crate) fn max_norm(&self) -> Option<f64> {
-        if let Own::MaxNorm(norm) = self.own { Some(norm) } else { None }
+    /// Of a vector; 0 for a counter, which has none.
+    pub(crate) fn max_norm(&self) -> f64 {
+        if let Own::MaxNorm(norm) = self.own { norm } else { 0.0 }
     }
 
     pub(crate) fn privacy(&self, py: Python<'_>) -> Py<PyAny> {

@@ -1,6 +1,7 @@
 //! What all structures share: one live mechanism behind a lock, its generator, clock and parameters.
 
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use chacha20::ChaCha12Rng;
 use fastgame_core::rand_core::SeedableRng;
@@ -23,8 +24,31 @@ const DETACH_ABOVE: usize = 4096;
 pub(crate) struct Structure {
     parameters: Parameters,
     /// The process that made the mechanism, the only one that may use it.
-    process: u32,
+    process: Process,
     live: Mutex<Live>,
+}
+
+/// How many forks of Python lie between this process and the one that loaded the module.
+static FORKS: AtomicU64 = AtomicU64::new(0);
+
+/// Called in the child of every fork that Python makes.
+#[pyfunction]
+pub(crate) fn _after_fork_in_child() {
+    FORKS.fetch_add(1, Ordering::Relaxed);
+}
+
+/// Tells a process from its forks. The number of a process alone does not: in a namespace of its own a child may have the
+/// number of its parent. The count of forks alone does not either: it misses those that Python does not make.
+#[derive(Clone, Copy, PartialEq)]
+struct Process {
+    id: u32,
+    forks: u64,
+}
+
+impl Process {
+    fn current() -> Self {
+        Self { id: std::process::id(), forks: FORKS.load(Ordering::Relaxed) }
+    }
 }
 
 /// What changes.
@@ -48,7 +72,7 @@ impl Structure {
             }
         };
         let live = Live { vector, rng: ChaCha12Rng::from_seed(key), dropped: 0 };
-        Ok(Self { parameters, process: std::process::id(), live: Mutex::new(live) })
+        Ok(Self { parameters, process: Process::current(), live: Mutex::new(live) })
     }
 
     pub(crate) fn parameters(&self) -> &Parameters {
@@ -58,7 +82,7 @@ impl Structure {
     /// Runs one core call under the lock; `work` elements of it decide whether other threads may run meanwhile.
     fn with<T: Send>(&self, py: Python<'_>, work: usize, call: impl FnOnce(&mut Live) -> T + Send) -> PyResult<T> {
         // Before the lock: a fork may have copied it while it was held.
-        if std::process::id() != self.process {
+        if Process::current() != self.process {
             return Err(CopyError(
                 py,
                 "this structure was copied into another process by a fork; a second copy that answers would be a \

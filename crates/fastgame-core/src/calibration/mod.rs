@@ -17,7 +17,7 @@ pub enum Mechanism {
     /// The Gaussian binary tree with the exact calibration (`docs/proof-tree-calibration.md`).
     #[default]
     Tree,
-    /// The same tree with the paper's sufficient scale, node variance `(h + 2) / (8 rho)` (section 2). Up to 2.25
+    /// The same tree with the paper's sufficient scale, node variance `(h + 2) / (8 rho)` (section 2). Up to 2.12
     /// times the variance of [`Mechanism::Tree`] for the same privacy; for comparison only.
     TreePaper,
 }

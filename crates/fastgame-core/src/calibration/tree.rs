@@ -8,7 +8,7 @@
 //! * [`tau_update`]: one update is added or removed. Exact for T = 2^h, sound below.
 //! * [`tau_lifetime`]: an insertion and its later deletion, or no deletion. Likewise.
 //! * [`tau_paper`], [`tau_paper_lifetime`]: the squared sensitivities of the paper's strategy matrix. Sound,
-//!   up to 2.25 times as large, and only there to reproduce the paper.
+//!   up to 2.16 times as large (9/4 in the limit), and only there to reproduce the paper.
 //!
 //! `tau` is the squared norm of the least-norm change of the node variables that explains the change of the
 //! sums. That is the power drawn by an electrical network on the tree: a unit resistor on each edge and one from

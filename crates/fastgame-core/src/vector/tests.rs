@@ -336,3 +336,51 @@ fn a_block_that_does_not_exist_is_refused_and_seals_nothing() {
     assert!(matches!(error, Error::Parameter { name: "block", given: Given::Unsigned(2), .. }));
     assert!(!vector.is_sealed());
 }
+
+#[test]
+fn duplicates_of_huge_values_clip_alike_on_either_side() {
+    // 2^27 of them would wrap a sum in 128 bits, and the clipped row would have the other sign.
+    let count = 1 << 27;
+    let clipped = |value: f64| {
+        let mut row: Vec<(u64, i128)> = Vec::new();
+        let units = value.units(-20).unwrap();
+        // What adding the duplicates one by one does.
+        let sum = (0..count).fold(0i128, |sum, _| (sum + units).clamp(-FAR, FAR));
+        row.push((0, sum));
+        clip(&mut row, 1 << 40);
+        row[0].1
+    };
+    assert_eq!(clipped(1e300), 1 << 20);
+    assert_eq!(clipped(-1e300), -(1 << 20));
+    let mut vector =
+        ContinualVector::builder(4, Zcdp::new(0.5).unwrap()).cells(2).max_norm(1.0).on_excess(OnExcess::Clip);
+    vector.unit = Unit::Lifetime;
+    let mut vector = vector.build_exact().unwrap();
+    let many = |value: f64| vec![(1u64, value); 1000];
+    vector.update(&many(1e300)).unwrap();
+    vector.update(&many(-1e300)).unwrap();
+    assert_eq!(vector.counters, [0, 0], "an insertion and its deletion cancel");
+}
+
+#[test]
+fn a_run_of_weights_that_leaves_64_bits_is_an_overflow() {
+    let mut batch = Batch {
+        bound: Bound::integer(1 << 31).unwrap(),
+        on_excess: OnExcess::Error,
+        invalid: Invalid::Raise,
+        row: Vec::new(),
+        adds: vec![(0, i64::MAX - 5, 0)],
+        total: (i64::MAX - 5) as u128,
+        dropped: 0,
+    };
+    batch.push_row(1, 1, [(Ok(0), 1i64 << 31)].into_iter()).unwrap();
+    assert_eq!(batch.adds, [(0, i64::MAX - 5, 0), (0, 1 << 31, 1)]);
+    let mut vector = ContinualVector::builder(4, Zcdp::new(0.5).unwrap()).cells(1).build_exact().unwrap();
+    assert_eq!(vector.apply(&batch), Err(Error::Overflow { position: 1 }));
+    assert_eq!(vector.counters, [0]);
+}
+
+#[test]
+fn a_read_that_memory_does_not_hold_is_an_error() {
+    assert_eq!(crate::error::reserved::<f64>(usize::MAX / 16).map(drop), Err(Error::Memory));
+}

@@ -2,6 +2,7 @@
 //! line by line, beside the packed stacks.
 
 use core::convert::Infallible;
+use core::result::Result;
 use std::collections::{BTreeMap, BTreeSet};
 use std::format;
 use std::string::String;
@@ -136,7 +137,7 @@ fn run<L: Law>(
     let (mut values, mut words) = (Vec::new(), Vec::new());
     for read in reads {
         let before = script.used;
-        noise.draw(read.ask.request(), read.step, &mut script);
+        noise.draw(read.ask.request(), read.step, &mut script).unwrap();
         values.extend_from_slice(noise.commit());
         words.push(script.used - before);
     }
@@ -511,14 +512,14 @@ fn sample<L: Law>(law: L, height: u32, steps: &[u64], paths: usize, path: Path, 
     let mut values = Vec::new();
     for (i, &step) in steps.iter().enumerate() {
         match path {
-            Path::Single => noise.draw(Request::Cells(&cells), step, &mut rng),
-            Path::Swept => noise.draw(Request::All, step, &mut rng),
+            Path::Single => noise.draw(Request::Cells(&cells), step, &mut rng).unwrap(),
+            Path::Swept => noise.draw(Request::All, step, &mut rng).unwrap(),
             Path::Split => {
                 if i % 3 == 1 {
-                    noise.draw(Request::Cells(&evens), step, &mut rng);
+                    noise.draw(Request::Cells(&evens), step, &mut rng).unwrap();
                     noise.commit();
                 }
-                noise.draw(Request::All, step, &mut rng);
+                noise.draw(Request::All, step, &mut rng).unwrap();
             }
         }
         values.push(noise.commit().to_vec());
@@ -793,7 +794,7 @@ proptest! {
         for ((exponent, take), ask, outcome) in calls {
             let gap = if take <= 1 { take } else { 1 + take % (1 << exponent) };
             step = (step + gap).min(1 << height);
-            noise.draw(ask.request(), step, &mut words);
+            noise.draw(ask.request(), step, &mut words).unwrap();
 
             let before = model.clone();
             let mut drawn = BTreeSet::new();
@@ -859,7 +860,7 @@ fn only_cells_read_on_their_own_get_a_record() {
     let mut rng = seeded(1);
     let mut noise = TreeNoise::new(20, Gaussian::new(1.0), &[4, 1, 3]);
     let read = |noise: &mut TreeNoise<Gaussian>, request: Request<'_>, step, rng: &mut ChaCha12Rng| {
-        noise.draw(request, step, rng);
+        noise.draw(request, step, rng).unwrap();
         noise.commit().len()
     };
     assert_eq!(read(&mut noise, Request::All, 1, &mut rng), 8);
@@ -869,7 +870,7 @@ fn only_cells_read_on_their_own_get_a_record() {
     assert_eq!(noise.held(), 2);
     assert_eq!(read(&mut noise, Request::Cells(&[5]), 5, &mut rng), 1);
     assert_eq!(noise.held(), 2, "a repeat of a sweep's answer keeps nothing");
-    noise.draw(Request::Cells(&[0, 1]), 6, &mut rng);
+    noise.draw(Request::Cells(&[0, 1]), 6, &mut rng).unwrap();
     noise.abandon();
     assert_eq!(noise.held(), 2, "an abandoned read keeps nothing");
     read(&mut noise, Request::Cells(&[0, 1, 3]), 6, &mut rng);
@@ -890,7 +891,7 @@ fn a_large_read_gives_its_buffers_back() {
     let size = 100_000;
     let cells: Vec<u64> = (0..size).collect();
     let mut noise = TreeNoise::new(20, Gaussian::new(1.0), &[size as usize]);
-    noise.draw(Request::Cells(&cells), 1, &mut rng);
+    noise.draw(Request::Cells(&cells), 1, &mut rng).unwrap();
     noise.commit();
     noise.abandon();
     let room = noise.pending.cells.capacity() + noise.pending.values.capacity() + noise.pending.repeats.capacity();
