@@ -51,8 +51,8 @@ use crate::structure::Structure;
 pub(crate) struct ContinualVector;
 
 impl ContinualVector {
-    pub(crate) fn build(py: Python<'_>, parameters: Parameters) -> PyResult<Init<Self>> {
-        Ok(Init::from(Structure::new(py, parameters)?).add_subclass(Self))
+    pub(crate) fn build(parameters: Parameters) -> PyResult<Init<Self>> {
+        Ok(Init::from(Structure::new(parameters)?).add_subclass(Self))
     }
 }
 
@@ -61,8 +61,8 @@ impl ContinualVector {
     #[new]
     #[pyo3(signature = (size, **arguments), text_signature = "(size, *, horizon, privacy, max_norm=1.0, \
         mechanism='tree', protect='update', contributions=1, on_excess='error', invalid='raise', insecure_seed=None)")]
-    fn new(py: Python<'_>, size: &Bound<'_, PyAny>, arguments: Option<&Bound<'_, PyDict>>) -> PyResult<Init<Self>> {
-        Self::build(py, Parameters::vector(size, &Arguments::new(arguments))?)
+    fn new(size: &Bound<'_, PyAny>, arguments: Option<&Bound<'_, PyDict>>) -> PyResult<Init<Self>> {
+        Self::build(Parameters::vector(size, &Arguments::new(arguments))?)
     }
 
     /// What a vector with these parameters would cost, without building it: a Plan.
@@ -76,7 +76,7 @@ impl ContinualVector {
     /// The number of cells.
     #[getter]
     fn size(slf: &Bound<'_, Self>) -> usize {
-        slf.as_super().get().parameters().builder.size()
+        slf.as_super().get().parameters().cells()
     }
 
     /// The largest L2 norm of one update.
@@ -142,7 +142,7 @@ impl ContinualVector {
     /// As `update`; the message of a bad row gives its position.
     fn update_batch(slf: &Bound<'_, Self>, rows: &Bound<'_, PyAny>) -> PyResult<()> {
         let structure = slf.as_super().get();
-        match self::rows(rows, structure.parameters().builder.size() as u64)? {
+        match self::rows(rows, structure.parameters().cells() as u64)? {
             RowArrays::Dense { values } => {
                 let rows: Rows<'_, u64, f64> = Rows::Dense { values: &values };
                 structure.update_rows(slf.py(), rows)
