@@ -113,6 +113,15 @@ pub enum Error {
         /// What they must be like.
         what: &'static str,
     },
+    /// Two structures that do not fit together.
+    Incompatible {
+        /// The first parameter in which they differ.
+        field: &'static str,
+        /// Its value here.
+        ours: Given,
+        /// Its value there.
+        theirs: Given,
+    },
     /// A counter would leave the 64-bit range.
     Overflow {
         /// Which element of the call.
@@ -170,6 +179,11 @@ impl fmt::Display for Error {
                 f,
                 "the update at position {position} is over the bound: its {what} may be at most {bound}; \
                  raise the bound (more noise), or use on_excess=\"clip\" or invalid=\"drop\""
+            ),
+            Self::Incompatible { field, ours, theirs } => write!(
+                f,
+                "sketches can be merged only if they have the same {field}; it is {ours} here and {theirs} there (start \
+                 from raw() of the sketch to merge into)"
             ),
             Self::Shape { what } => f.write_str(what),
             Self::Overflow { position } => write!(

@@ -26,7 +26,7 @@
 //! It does not hold a generator, ask the system for randomness, know wall-clock time, use threads or do I/O; it has
 //! no unsafe code and needs an allocator only (`default-features = false` for `no_std`).
 //!
-//! Inside the crate a file uses only files to its right: `plan -> vector -> mechanism -> noise, calibration, lattice
+//! Inside the crate a file uses only files to its right: `plan -> sketch -> vector, hash -> mechanism -> noise, calibration, lattice
 //! -> privacy, time, level_set -> math, error`.
 
 #![no_std]
@@ -39,6 +39,7 @@ extern crate std;
 mod calibration;
 mod counter;
 mod error;
+mod hash;
 mod lattice;
 mod level_set;
 mod math;
@@ -48,6 +49,7 @@ mod plan;
 mod privacy;
 #[cfg(test)]
 mod reference;
+mod sketch;
 mod time;
 mod vector;
 
@@ -56,8 +58,10 @@ pub use rand_core;
 pub use crate::calibration::{Calibration, Mechanism, Unit};
 pub use crate::counter::ContinualCounter;
 pub use crate::error::{Error, Given, Result};
+pub use crate::hash::{Key, Keyer};
 pub use crate::lattice::{Index, MAX_WEIGHT, Quantity};
 pub use crate::plan::Plan;
 pub use crate::privacy::{ApproxDp, Gdp, Loss, Zcdp, total};
+pub use crate::sketch::{CountSketch, Estimates, MAX_DEPTH, MAX_WIDTH, RawSketch, SketchBuilder, SketchShape, Weights};
 pub use crate::time::{Horizon, MAX_HORIZON};
 pub use crate::vector::{Builder, Cells, ContinualVector, Invalid, OnExcess, Pending, Rows};

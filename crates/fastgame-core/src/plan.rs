@@ -90,7 +90,7 @@ impl Plan {
 }
 
 /// The `z` with `P(|Z| > z) = tail` for a standard normal `Z`, by bisection.
-fn two_sided_quantile(tail: f64) -> f64 {
+pub(crate) fn two_sided_quantile(tail: f64) -> f64 {
     // erfc(40 / sqrt 2) underflows: every tail that a float holds lies between.
     let (mut low, mut high) = (0.0, 40.0);
     for _ in 0..64 {

@@ -110,6 +110,11 @@ pub struct Builder {
 pub(crate) enum BoundParameter {
     Weight(u32),
     Norm(f64),
+    /// An update moves this many cells, each by at most the weight.
+    Cells {
+        weight: u32,
+        cells: u32,
+    },
 }
 
 /// What parameters amount to, once they are checked.
@@ -186,6 +191,13 @@ impl Builder {
         self.loss
     }
 
+    /// States the sensitivity of a structure on top: an update moves `cells` cells, each by at most `weight`. The
+    /// structure itself sees to it, as it adds with [`ContinualVector::add`].
+    pub(crate) fn cells_of_update(mut self, weight: u32, cells: u32) -> Self {
+        self.bound = BoundParameter::Cells { weight, cells };
+        self
+    }
+
     pub(crate) fn check(&self) -> Result<Checked> {
         let size = self.blocks.iter().try_fold(0usize, |sum, &len| if len == 0 { None } else { sum.checked_add(len) });
         let size = match size {
@@ -199,6 +211,10 @@ impl Builder {
         let bound = match self.bound {
             BoundParameter::Weight(w) => Bound::integer(w)?,
             BoundParameter::Norm(norm) => Bound::real(norm)?,
+            BoundParameter::Cells { weight, cells } => {
+                let one = Bound::integer(weight)?;
+                Bound { l2: one.l2 * sqrt(f64::from(cells)), ..one }
+            }
         };
         let calibration =
             calibration::scale(self.loss, self.mechanism, self.unit, self.contributions, horizon, bound.l2)?;
@@ -257,6 +273,7 @@ impl Builder {
         let (kind, bound) = match self.bound {
             BoundParameter::Weight(w) => (0, u64::from(w)),
             BoundParameter::Norm(norm) => (1, norm.to_bits()),
+            BoundParameter::Cells { weight, cells } => (2, (u64::from(weight) << 32) | u64::from(cells)),
         };
         let parameters = [
             self.horizon,
@@ -484,33 +501,66 @@ impl ContinualVector {
 
     /// Adds what a batch amounts to, or nothing if a counter would overflow.
     fn apply(&mut self, batch: &Batch) -> Result<()> {
+        self.add(
+            batch.total,
+            |counters| batch.adds.iter().for_each(|&(cell, units, _)| counters[cell as usize] += units),
+            |each| batch.adds.iter().for_each(|&(cell, units, position)| each(cell as usize, units, position)),
+        )
+    }
+
+    pub(crate) fn check_open(&self) -> Result<()> {
+        self.clock.check_open()
+    }
+
+    /// Adds to the counters, or changes nothing if one would overflow. No counter moves by more than `most` in all. The
+    /// adds are given twice: as `add_all`, which is called when nothing can overflow, and one by one (cell, add, position
+    /// in the call), for when it may.
+    pub(crate) fn add(
+        &mut self,
+        most: u128,
+        add_all: impl FnOnce(&mut [i64]),
+        one_by_one: impl Fn(&mut dyn FnMut(usize, i64, usize)),
+    ) -> Result<()> {
         let limit = i64::MAX as u128;
-        if u128::from(self.total) + batch.total > limit {
+        if u128::from(self.total) + most > limit {
             // The running bound is used up: renew it, which takes a look at every counter but comes once in 2^63 units.
             self.total = self.counters.iter().map(|counter| counter.unsigned_abs()).max().unwrap_or(0);
         }
-        if u128::from(self.total) + batch.total <= limit {
-            for &(cell, units, _) in &batch.adds {
-                self.counters[cell as usize] += units;
-            }
-            self.total += batch.total as u64;
+        if u128::from(self.total) + most <= limit {
+            add_all(&mut self.counters);
+            self.total += most as u64;
             return Ok(());
         }
-        for (done, &(cell, units, position)) in batch.adds.iter().enumerate() {
-            let counter = &mut self.counters[cell as usize];
-            match counter.checked_add(units) {
-                Some(sum) => *counter = sum,
-                None => {
-                    // Backwards, so that every counter passes only through values that it has had.
-                    for &(cell, units, _) in batch.adds[..done].iter().rev() {
-                        self.counters[cell as usize] -= units;
+        let (counters, mut done, mut overflow) = (&mut self.counters, 0usize, None);
+        one_by_one(&mut |cell, add, position| {
+            if overflow.is_none() {
+                match counters[cell].checked_add(add) {
+                    Some(sum) => {
+                        counters[cell] = sum;
+                        done += 1;
                     }
-                    return Err(Error::Overflow { position });
+                    None => overflow = Some(position),
                 }
             }
-        }
-        self.total = i64::MAX as u64;
-        Ok(())
+        });
+        let Some(position) = overflow else {
+            self.total = i64::MAX as u64;
+            return Ok(());
+        };
+        // Undone in the order of doing, a counter may pass the ends of its range and come back.
+        one_by_one(&mut |cell, add, _| {
+            if done > 0 {
+                counters[cell] = counters[cell].wrapping_sub(add);
+                done -= 1;
+            }
+        });
+        Err(Error::Overflow { position })
+    }
+
+    /// The variance of a release at `now` about the exact value: that of the noise, and the rounding to the lattice.
+    pub(crate) fn release_variance(&self) -> f64 {
+        let (std, step) = (self.noise_std(), self.lattice_step());
+        std * std + step * step / 12.0
     }
 
     /// Releases cells at the present step and seals it: exact counter plus noise, rounded to the lattice, in the

@@ -61,7 +61,7 @@ impl<'py> FromPyObject<'_, 'py> for Argument<'py> {
 }
 
 /// `object` as an array of any type, of numpy's own class.
-fn as_array<'py>(object: &Bound<'py, PyAny>, name: &str) -> PyResult<Bound<'py, PyUntypedArray>> {
+pub(crate) fn as_array<'py>(object: &Bound<'py, PyAny>, name: &str) -> PyResult<Bound<'py, PyUntypedArray>> {
     let py = object.py();
     let numpy = numpy_module(py)?;
     let masked = numpy.getattr(intern!(py, "ma"))?.getattr(intern!(py, "MaskedArray"))?;
@@ -75,7 +75,7 @@ fn as_array<'py>(object: &Bound<'py, PyAny>, name: &str) -> PyResult<Bound<'py, 
 }
 
 /// The elements as `T`, in C order, in memory of our own.
-fn copy_out<T: Element + Copy>(array: &Bound<'_, PyUntypedArray>) -> PyResult<Vec<T>> {
+pub(crate) fn copy_out<T: Element + Copy>(array: &Bound<'_, PyUntypedArray>) -> PyResult<Vec<T>> {
     let py = array.py();
     // A copy made by numpy is aligned, contiguous and in native byte order, whatever the original was.
     let native = array.dtype().is_equiv_to(&T::get_dtype(py)) && array.is_c_contiguous() && array.is_aligned();
@@ -94,7 +94,7 @@ fn copy_out<T: Element + Copy>(array: &Bound<'_, PyUntypedArray>) -> PyResult<Ve
     Ok(array.cast_into::<PyArray1<T>>()?.to_vec()?)
 }
 
-fn type_name(object: &Bound<'_, PyAny>) -> String {
+pub(crate) fn type_name(object: &Bound<'_, PyAny>) -> String {
     object.get_type().name().map_or_else(|_| "an object".into(), |name| name.to_string())
 }
 

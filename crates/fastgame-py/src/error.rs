@@ -21,7 +21,14 @@ macro_rules! exceptions {
     )*};
 }
 
-exceptions! { HorizonError SealedStepError CopyError EntropyError StateError }
+exceptions! { HorizonError SealedStepError CopyError EntropyError IncompatibleError StateError }
+
+/// The operating system gave no randomness.
+pub(crate) fn no_entropy(error: &getrandom::Error) -> PyErr {
+    Python::attach(|py| {
+        EntropyError(py, format!("the operating system gave no randomness, so nothing was built: {error}"))
+    })
+}
 
 /// A core error on its way to Python.
 pub(crate) struct CoreError(pub(crate) Error);
@@ -39,6 +46,7 @@ impl From<CoreError> for PyErr {
             Error::Sealed { .. } => SealedStepError(py, error),
             Error::Entropy => EntropyError(py, error),
             Error::Memory => PyMemoryError::new_err(error.to_string()),
+            Error::Incompatible { .. } => IncompatibleError(py, error),
             Error::Overflow { .. } => PyOverflowError::new_err(error.to_string()),
             _ => PyValueError::new_err(error.to_string()),
         })

@@ -6,8 +6,10 @@ mod arrays;
 mod budgets;
 mod counter;
 mod error;
+mod keys;
 mod parameters;
 mod plan;
+mod sketch;
 mod structure;
 mod vector;
 
@@ -40,6 +42,8 @@ mod _core {
     use crate::counter::ContinualCounter;
     #[pymodule_export]
     use crate::plan::Plan;
+    #[pymodule_export]
+    use crate::sketch::{CountSketch, RawSketch};
     #[pymodule_export]
     use crate::structure::Structure;
     #[pymodule_export]

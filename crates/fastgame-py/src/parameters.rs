@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
-use fastgame_core::{Builder, ContinualVector, Invalid, Mechanism, OnExcess, Unit};
+use fastgame_core::{Builder, ContinualVector, Invalid, Mechanism, OnExcess, SketchBuilder, SketchShape, Unit};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
 
 use crate::arrays::{float_parameter, unsigned_parameter};
 use crate::budgets::privacy_parameter;
+use crate::error::no_entropy;
 
 /// Words of a parameter, and what they stand for.
 type Words<T> = [(&'static str, T)];
@@ -27,6 +28,7 @@ const COMMON: &[&str] =
 pub(crate) enum Kind {
     Counter,
     Vector,
+    Sketch,
 }
 
 impl Kind {
@@ -34,31 +36,52 @@ impl Kind {
         match self {
             Self::Counter => "ContinualCounter",
             Self::Vector => "ContinualVector",
+            Self::Sketch => "CountSketch",
         }
     }
 }
 
-/// The parameter of one kind alone.
+/// The parameters of one kind alone.
 #[derive(Clone, Copy)]
 enum Own {
-    MaxWeight(u32),
-    MaxNorm(f64),
+    Counter { max_weight: u32 },
+    Vector { size: usize, max_norm: f64 },
+    Sketch(SketchShape),
 }
 
 impl Own {
-    fn name(self) -> &'static str {
+    fn kind(self) -> Kind {
         match self {
-            Self::MaxWeight(_) => "max_weight",
-            Self::MaxNorm(_) => "max_norm",
+            Self::Counter { .. } => Kind::Counter,
+            Self::Vector { .. } => Kind::Vector,
+            Self::Sketch(_) => Kind::Sketch,
         }
     }
+
+    /// The keywords of this kind.
+    fn names(self) -> &'static [&'static str] {
+        match self {
+            Self::Counter { .. } => &["max_weight"],
+            Self::Vector { .. } => &["max_norm"],
+            Self::Sketch(_) => &SHAPE,
+        }
+    }
+}
+
+/// The keywords of a sketch's shape.
+const SHAPE: [&str; 4] = ["width", "depth", "max_weight", "hash_seed"];
+
+/// What core builds from the parameters.
+pub(crate) enum Blueprint {
+    Vector(Builder),
+    Sketch(SketchBuilder),
 }
 
 /// The parameters of a structure, as they are shown and as core takes them.
 #[derive(Clone)]
 pub(crate) struct Parameters {
-    pub(crate) kind: Kind,
-    pub(crate) builder: Builder,
+    /// Horizon, budget and policies.
+    base: Builder,
     own: Own,
     pub(crate) horizon: u64,
     /// What `privacy=` was given: an immutable value, shared by reference.
@@ -83,9 +106,9 @@ impl<'a, 'py> Arguments<'a, 'py> {
         self.0.map_or(Ok(None), |arguments| arguments.get_item(name))
     }
 
-    fn required(&self, kind: Kind, name: &str) -> PyResult<Bound<'py, PyAny>> {
-        self.get(name)?
-            .ok_or_else(|| PyTypeError::new_err(format!("{}() is missing the keyword argument {name:?}", kind.name())))
+    fn required(&self, class: &str, name: &str) -> PyResult<Bound<'py, PyAny>> {
+        let missing = || PyTypeError::new_err(format!("{class}() is missing the keyword argument {name:?}"));
+        self.get(name)?.ok_or_else(missing)
     }
 
     /// The word that is given for `name`, or the first.
@@ -101,15 +124,14 @@ impl<'a, 'py> Arguments<'a, 'py> {
         found.ok_or_else(|| PyValueError::new_err(format!("{name} must be {}; {given:?} was given", allowed())))
     }
 
-    fn refuse_others(&self, kind: Kind, own: &[&str]) -> PyResult<()> {
+    fn refuse_others(&self, class: &str, own: &[&str], common: &[&str]) -> PyResult<()> {
         for name in self.0.map(|arguments| arguments.keys()).into_iter().flatten() {
             let name: String = name.extract()?;
-            if !COMMON.iter().chain(own).any(|known| *known == name) {
+            if !common.iter().chain(own).any(|known| *known == name) {
                 return Err(PyTypeError::new_err(format!(
-                    "{}() has no argument {name:?}; the keyword arguments are {} and {}",
-                    kind.name(),
+                    "{class}() has no argument {name:?}; the keyword arguments are {} and {}",
                     own.join(", "),
-                    COMMON.join(", ")
+                    common.join(", ")
                 )));
             }
         }
@@ -117,31 +139,62 @@ impl<'a, 'py> Arguments<'a, 'py> {
     }
 }
 
+const MAX_WEIGHT_ALLOWED: &str = "an integer from 1 to 2^31";
+
+/// A sketch's shape from keywords; `hash_seed` is drawn at random unless given.
+pub(crate) fn shape(arguments: &Arguments<'_, '_>, name: &str) -> PyResult<SketchShape> {
+    let width = unsigned_parameter(&arguments.required(name, "width")?, "width", "a power of two from 1 to 2^30")?;
+    let depth = match arguments.get("depth")? {
+        Some(given) => unsigned_parameter(&given, "depth", "an odd number from 1 to 63")?,
+        None => 5,
+    };
+    let max_weight = match arguments.get("max_weight")? {
+        Some(given) => unsigned_parameter(&given, "max_weight", MAX_WEIGHT_ALLOWED)?,
+        None => 1,
+    };
+    let hash_seed = match arguments.get("hash_seed")? {
+        Some(seed) if !seed.is_none() => {
+            unsigned_parameter(&seed, "hash_seed", "None or an integer from 0 to 2^64 - 1")?
+        }
+        _ => getrandom::u64().map_err(|error| no_entropy(&error))?,
+    };
+    Ok(SketchShape { width, depth, max_weight, hash_seed })
+}
+
+/// What a raw sketch takes: a shape, and what to do with bad weights.
+pub(crate) fn raw_parameters(arguments: &Arguments<'_, '_>) -> PyResult<(SketchShape, OnExcess, Invalid)> {
+    const NAME: &str = "RawSketch";
+    arguments.refuse_others(NAME, &SHAPE, &["on_excess", "invalid"])?;
+    let (_, on_excess) = arguments.word("on_excess", ON_EXCESS)?;
+    let (_, invalid) = arguments.word("invalid", INVALID)?;
+    Ok((shape(arguments, NAME)?, on_excess, invalid))
+}
+
 impl Parameters {
     pub(crate) fn counter(arguments: &Arguments<'_, '_>) -> PyResult<Self> {
-        let max_weight: u32 = match arguments.get("max_weight")? {
-            Some(given) => unsigned_parameter(&given, "max_weight", "an integer from 1 to 2^31")?,
+        let max_weight = match arguments.get("max_weight")? {
+            Some(given) => unsigned_parameter(&given, "max_weight", MAX_WEIGHT_ALLOWED)?,
             None => 1,
         };
-        Self::new(Kind::Counter, arguments, Own::MaxWeight(max_weight), |builder| {
-            builder.cells(1).max_weight(max_weight)
-        })
+        Self::new(arguments, Own::Counter { max_weight })
     }
 
     pub(crate) fn vector(size: &Bound<'_, PyAny>, arguments: &Arguments<'_, '_>) -> PyResult<Self> {
         let allowed = "a number of cells that is at least 1 and fits in memory";
         let size: usize = unsigned_parameter(size, "size", allowed)?;
         let max_norm = arguments.get("max_norm")?.map_or(Ok(1.0), |given| float_parameter(&given, "max_norm"))?;
-        Self::new(Kind::Vector, arguments, Own::MaxNorm(max_norm), |builder| builder.cells(size).max_norm(max_norm))
+        Self::new(arguments, Own::Vector { size, max_norm })
     }
 
-    fn new(
-        kind: Kind,
-        arguments: &Arguments<'_, '_>,
-        own: Own,
-        shape: impl FnOnce(Builder) -> Builder,
-    ) -> PyResult<Self> {
-        arguments.refuse_others(kind, &[own.name()])?;
+    pub(crate) fn sketch(arguments: &Arguments<'_, '_>) -> PyResult<Self> {
+        let name = Kind::Sketch.name();
+        arguments.refuse_others(name, &SHAPE, COMMON)?;
+        Self::new(arguments, Own::Sketch(shape(arguments, name)?))
+    }
+
+    fn new(arguments: &Arguments<'_, '_>, own: Own) -> PyResult<Self> {
+        let kind = own.kind().name();
+        arguments.refuse_others(kind, own.names(), COMMON)?;
         let horizon = arguments.required(kind, "horizon")?;
         let horizon: u64 = unsigned_parameter(&horizon, "horizon", "a number of time steps from 1 to 2^62")?;
         let privacy = arguments.required(kind, "privacy")?;
@@ -160,36 +213,51 @@ impl Parameters {
             }
             _ => None,
         };
-        let builder = shape(ContinualVector::builder(horizon, loss))
+        let base = ContinualVector::builder(horizon, loss)
             .mechanism(core_mechanism)
             .unit(unit)
             .contributions(contributions)
             .on_excess(core_on_excess)
             .invalid(core_invalid);
-        let privacy = privacy.unbind();
-        Ok(Self {
-            kind,
-            builder,
-            own,
-            horizon,
-            privacy: Arc::new(privacy),
-            mechanism,
-            protect,
-            contributions,
-            on_excess,
-            invalid,
-            insecure_seed,
-        })
+        let privacy = Arc::new(privacy.unbind());
+        Ok(Self { base, own, horizon, privacy, mechanism, protect, contributions, on_excess, invalid, insecure_seed })
     }
 
-    /// Of a counter; 0 for a vector, which has none.
+    pub(crate) fn kind(&self) -> Kind {
+        self.own.kind()
+    }
+
+    pub(crate) fn blueprint(&self) -> Blueprint {
+        let base = self.base.clone();
+        match self.own {
+            Own::Counter { max_weight } => Blueprint::Vector(base.cells(1).max_weight(max_weight)),
+            Own::Vector { size, max_norm } => Blueprint::Vector(base.cells(size).max_norm(max_norm)),
+            Own::Sketch(shape) => Blueprint::Sketch(SketchBuilder::new(base, shape)),
+        }
+    }
+
+    /// The number of cells.
+    pub(crate) fn cells(&self) -> usize {
+        match self.own {
+            Own::Counter { .. } => 1,
+            Own::Vector { size, .. } => size,
+            Own::Sketch(SketchShape { width, depth, .. }) => width.saturating_mul(depth),
+        }
+    }
+
+    /// Of a counter; 0 for others, which have none.
     pub(crate) fn max_weight(&self) -> u32 {
-        if let Own::MaxWeight(weight) = self.own { weight } else { 0 }
+        if let Own::Counter { max_weight } = self.own { max_weight } else { 0 }
     }
 
-    /// Of a vector; 0 for a counter, which has none.
+    /// Of a vector; 0 for others, which have none.
     pub(crate) fn max_norm(&self) -> f64 {
-        if let Own::MaxNorm(norm) = self.own { norm } else { 0.0 }
+        if let Own::Vector { max_norm, .. } = self.own { max_norm } else { 0.0 }
+    }
+
+    /// Of a sketch; others have none.
+    pub(crate) fn sketch_shape(&self) -> Option<SketchShape> {
+        if let Own::Sketch(shape) = self.own { Some(shape) } else { None }
     }
 
     pub(crate) fn privacy(&self, py: Python<'_>) -> Py<PyAny> {
@@ -199,8 +267,9 @@ impl Parameters {
     /// The call that makes the structure: what `repr` shows. All of it is public.
     pub(crate) fn describe(&self, py: Python<'_>) -> PyResult<String> {
         let own = match self.own {
-            Own::MaxWeight(weight) => format!("max_weight={weight}"),
-            Own::MaxNorm(norm) => format!("size={}, max_norm={norm:?}", self.builder.size()),
+            Own::Counter { max_weight } => format!("max_weight={max_weight}"),
+            Own::Vector { size, max_norm } => format!("size={size}, max_norm={max_norm:?}"),
+            Own::Sketch(shape) => describe_shape(&shape),
         };
         let Self { horizon, mechanism, protect, contributions, on_excess, invalid, .. } = self;
         let privacy = self.privacy.bind(py).repr()?;
@@ -208,7 +277,12 @@ impl Parameters {
         Ok(format!(
             "{}({own}, horizon={horizon}, privacy={privacy}, mechanism='{mechanism}', protect='{protect}', \
              contributions={contributions}, on_excess='{on_excess}', invalid='{invalid}'{seed})",
-            self.kind.name()
+            self.kind().name()
         ))
     }
+}
+
+pub(crate) fn describe_shape(shape: &SketchShape) -> String {
+    let SketchShape { width, depth, max_weight, hash_seed } = shape;
+    format!("width={width}, depth={depth}, max_weight={max_weight}, hash_seed={hash_seed}")
 }

@@ -6,7 +6,8 @@ use pyo3::types::PyAny;
 use crate::arrays::{Argument, float_parameter, unsigned_parameter};
 use crate::counter::ContinualCounter;
 use crate::error::CoreError;
-use crate::parameters::{Kind, Parameters};
+use crate::parameters::{Blueprint, Kind, Parameters};
+use crate::sketch::CountSketch;
 use crate::vector::ContinualVector;
 
 /// What a structure would cost and how far off it would be; made by the `plan` method of the structures, without data.
@@ -18,7 +19,11 @@ pub(crate) struct Plan {
 
 impl Plan {
     pub(crate) fn new(parameters: Parameters) -> PyResult<Self> {
-        Ok(Self { plan: parameters.builder.plan().map_err(CoreError)?, parameters })
+        let plan = match parameters.blueprint() {
+            Blueprint::Vector(builder) => builder.plan(),
+            Blueprint::Sketch(builder) => builder.plan(),
+        };
+        Ok(Self { plan: plan.map_err(CoreError)?, parameters })
     }
 }
 
@@ -82,9 +87,10 @@ impl Plan {
     /// Builds the structure.
     fn build(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
         let parameters = self.parameters.clone();
-        Ok(match parameters.kind {
-            Kind::Counter => Py::new(py, ContinualCounter::build(py, parameters)?)?.into_any(),
-            Kind::Vector => Py::new(py, ContinualVector::build(py, parameters)?)?.into_any(),
+        Ok(match parameters.kind() {
+            Kind::Counter => Py::new(py, ContinualCounter::build(parameters)?)?.into_any(),
+            Kind::Vector => Py::new(py, ContinualVector::build(parameters)?)?.into_any(),
+            Kind::Sketch => Py::new(py, CountSketch::build(parameters)?)?.into_any(),
         })
     }
 

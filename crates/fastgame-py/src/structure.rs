@@ -5,18 +5,19 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use chacha20::ChaCha12Rng;
 use fastgame_core::rand_core::SeedableRng;
-use fastgame_core::{Cells, ContinualVector, Error, Index, Quantity, Rows};
+use fastgame_core::{Cells, ContinualVector, CountSketch, Error, Index, Quantity, Rows};
 use pyo3::prelude::*;
 use pyo3::sync::MutexExt;
 
 use crate::arrays::{integer_parameter, shown_integer};
-use crate::error::{CopyError, CoreError, EntropyError, HorizonError, StateError};
-use crate::parameters::Parameters;
+use crate::error::{CopyError, CoreError, HorizonError, StateError, no_entropy};
+use crate::parameters::{Blueprint, Parameters};
 
 /// Work on more elements than this lets other Python threads run meanwhile.
 const DETACH_ABOVE: usize = 4096;
 
-/// What all structures share: clock, budget and parameters. Base class of ContinualCounter and ContinualVector.
+/// What all structures share: clock, budget and parameters. Base class of ContinualCounter, ContinualVector and
+/// CountSketch.
 ///
 /// A structure is a live mechanism: it may be used from several threads, and cannot be copied, pickled or used in a
 /// forked process (CopyError).
@@ -52,26 +53,66 @@ impl Process {
 }
 
 /// What changes.
-struct Live {
-    vector: ContinualVector,
-    rng: ChaCha12Rng,
+pub(crate) struct Live {
+    engine: Engine,
+    pub(crate) rng: ChaCha12Rng,
     dropped: u64,
 }
 
+/// What core built.
+enum Engine {
+    Vector(ContinualVector),
+    Sketch(CountSketch),
+}
+
+/// Python lets the class of an object be changed to one of equal layout; a method then finds the wrong engine.
+const WRONG_ENGINE: Error = Error::Shape { what: "the class of this object was changed; it is not used so" };
+
+impl Live {
+    fn vector(&self) -> &ContinualVector {
+        match &self.engine {
+            Engine::Vector(vector) => vector,
+            Engine::Sketch(sketch) => sketch.vector(),
+        }
+    }
+
+    fn advance(&mut self, to: u64) -> Result<(), Error> {
+        match &mut self.engine {
+            Engine::Vector(vector) => vector.advance(to),
+            Engine::Sketch(sketch) => sketch.advance(to),
+        }
+    }
+
+    fn memory(&self) -> usize {
+        match &self.engine {
+            Engine::Vector(vector) => vector.memory(),
+            Engine::Sketch(sketch) => sketch.memory(),
+        }
+    }
+}
+
 impl Structure {
-    pub(crate) fn new(py: Python<'_>, parameters: Parameters) -> PyResult<Self> {
-        let vector = parameters.builder.build().map_err(CoreError)?;
-        let key = match parameters.insecure_seed {
-            Some(seed) => parameters.builder.insecure_key(parameters.kind.name(), seed),
+    pub(crate) fn new(parameters: Parameters) -> PyResult<Self> {
+        let (kind, seed) = (parameters.kind().name(), parameters.insecure_seed);
+        let (engine, insecure_key) = match parameters.blueprint() {
+            Blueprint::Vector(builder) => {
+                let key = seed.map(|seed| builder.insecure_key(kind, seed));
+                (Engine::Vector(builder.build().map_err(CoreError)?), key)
+            }
+            Blueprint::Sketch(builder) => {
+                let key = seed.map(|seed| builder.insecure_key(kind, seed)).transpose().map_err(CoreError)?;
+                (Engine::Sketch(builder.build().map_err(CoreError)?), key)
+            }
+        };
+        let key = match insecure_key {
+            Some(key) => key,
             None => {
                 let mut key = [0; 32];
-                getrandom::fill(&mut key).map_err(|error| {
-                    EntropyError(py, format!("the operating system gave no randomness, so nothing was built: {error}"))
-                })?;
+                getrandom::fill(&mut key).map_err(|error| no_entropy(&error))?;
                 key
             }
         };
-        let live = Live { vector, rng: ChaCha12Rng::from_seed(key), dropped: 0 };
+        let live = Live { engine, rng: ChaCha12Rng::from_seed(key), dropped: 0 };
         Ok(Self { parameters, process: Process::current(), live: Mutex::new(live) })
     }
 
@@ -109,23 +150,63 @@ impl Structure {
             Rows::Dense { values } | Rows::Sparse { values, .. } => values.len(),
             _ => usize::MAX,
         };
-        self.with(py, work, |live| {
-            live.dropped += live.vector.update_rows(rows)?;
-            Ok::<(), Error>(())
-        })?
-        .map_err(|error| CoreError(error).into())
+        self.call(py, work, |live| {
+            let Engine::Vector(vector) = &mut live.engine else { return Err(WRONG_ENGINE) };
+            live.dropped += vector.update_rows(rows)?;
+            Ok(())
+        })
     }
 
     pub(crate) fn release<I: Index + Sync>(&self, py: Python<'_>, cells: Cells<'_, I>) -> PyResult<Vec<f64>> {
         let work = match cells {
             Cells::Indices(indices) => indices.len(),
-            _ => self.parameters.builder.size(),
+            _ => self.parameters.cells(),
         };
-        self.with(py, work, |live| live.vector.release(cells, &mut live.rng))?.map_err(|error| CoreError(error).into())
+        self.call(py, work, |live| {
+            let Engine::Vector(vector) = &mut live.engine else { return Err(WRONG_ENGINE) };
+            vector.release(cells, &mut live.rng)
+        })
+    }
+
+    /// Calls the sketch with its generator.
+    pub(crate) fn with_sketch<T: Send>(
+        &self,
+        py: Python<'_>,
+        work: usize,
+        call: impl FnOnce(&mut CountSketch, &mut ChaCha12Rng) -> Result<T, Error> + Send,
+    ) -> PyResult<T> {
+        self.call(py, work, |live| {
+            let Engine::Sketch(sketch) = &mut live.engine else { return Err(WRONG_ENGINE) };
+            call(sketch, &mut live.rng)
+        })
+    }
+
+    /// Updates the sketch, and counts what was dropped for the operator.
+    pub(crate) fn update_sketch(
+        &self,
+        py: Python<'_>,
+        work: usize,
+        update: impl FnOnce(&mut CountSketch) -> Result<u64, Error> + Send,
+    ) -> PyResult<()> {
+        self.call(py, work, |live| {
+            let Engine::Sketch(sketch) = &mut live.engine else { return Err(WRONG_ENGINE) };
+            live.dropped += update(sketch)?;
+            Ok(())
+        })
+    }
+
+    /// As `with`, for a core call that can fail.
+    fn call<T: Send>(
+        &self,
+        py: Python<'_>,
+        work: usize,
+        call: impl FnOnce(&mut Live) -> Result<T, Error> + Send,
+    ) -> PyResult<T> {
+        self.with(py, work, call)?.map_err(|error| CoreError(error).into())
     }
 
     fn read<T: Send>(&self, py: Python<'_>, read: impl FnOnce(&ContinualVector) -> T + Send) -> PyResult<T> {
-        self.with(py, 0, |live| read(&live.vector))
+        self.with(py, 0, |live| read(live.vector()))
     }
 }
 
@@ -208,7 +289,7 @@ impl Structure {
     /// Memory in use, in bytes. It depends on what was read and when, not on data.
     #[getter]
     fn memory(&self, py: Python<'_>) -> PyResult<usize> {
-        self.read(py, ContinualVector::memory)
+        self.with(py, 0, |live| live.memory())
     }
 
     /// How many elements invalid="drop" has left out. NOT PRIVATE: for the operator alone, never to be published.
@@ -243,12 +324,11 @@ impl Structure {
                 })?)
             }
         };
-        self.with(py, 0, |live| {
+        self.call(py, 0, |live| {
             // One past a step of at most 2^62 does not overflow.
-            let to = to.unwrap_or_else(|| live.vector.now() + 1);
-            live.vector.advance(to)
-        })?
-        .map_err(|error| CoreError(error).into())
+            let to = to.unwrap_or_else(|| live.vector().now() + 1);
+            live.advance(to)
+        })
     }
 
     fn __repr__(&self, py: Python<'_>) -> PyResult<String> {

@@ -54,9 +54,9 @@ pub(crate) struct ContinualVector {
 }
 
 impl ContinualVector {
-    pub(crate) fn build(py: Python<'_>, parameters: Parameters) -> PyResult<Init<Self>> {
-        let own = Self { size: parameters.builder.size(), max_norm: parameters.max_norm() };
-        Ok(Init::from(Structure::new(py, parameters)?).add_subclass(own))
+    pub(crate) fn build(parameters: Parameters) -> PyResult<Init<Self>> {
+        let own = Self { size: parameters.cells(), max_norm: parameters.max_norm() };
+        Ok(Init::from(Structure::new(parameters)?).add_subclass(own))
     }
 }
 
@@ -65,8 +65,8 @@ impl ContinualVector {
     #[new]
     #[pyo3(signature = (size, **arguments), text_signature = "(size, *, horizon, privacy, max_norm=1.0, \
         mechanism='tree', protect='update', contributions=1, on_excess='error', invalid='raise', insecure_seed=None)")]
-    fn new(py: Python<'_>, size: &Bound<'_, PyAny>, arguments: Option<&Bound<'_, PyDict>>) -> PyResult<Init<Self>> {
-        Self::build(py, Parameters::vector(size, &Arguments::new(arguments))?)
+    fn new(size: &Bound<'_, PyAny>, arguments: Option<&Bound<'_, PyDict>>) -> PyResult<Init<Self>> {
+        Self::build(Parameters::vector(size, &Arguments::new(arguments))?)
     }
 
     /// What a vector with these parameters would cost, without building it: a Plan.

@@ -1,0 +1,723 @@
+//! CountSketch under continual observation: counts of any keys, in a fixed number of cells.
+//!
+//! `depth` rows of `width` buckets (Charikar, Chen and Farach-Colton, 2004; private by noise on every cell: paper, sections
+//! 1.2 and 4). An update adds `sign * weight` to one cell a row; an estimate is the median over the rows of `sign * cell`.
+//! With `horizon = 1` this is the paper's Private CountSketch.
+//!
+//! Sensitivity: one update moves `depth` cells by at most `max_weight`, so its squared L2 norm is `depth * max_weight^2`.
+//! All noise and all privacy logic is the vector's. Cost: an update takes `depth` additions, an estimate reads `depth`
+//! cells; `second_moment` and error bars read all `depth * width` cells of the step.
+
+use alloc::sync::Arc;
+use alloc::vec;
+use alloc::vec::Vec;
+use core::fmt;
+
+use rand_core::TryCryptoRng;
+
+use crate::calibration::{Mechanism, Unit};
+use crate::error::{Error, Result};
+use crate::hash::{HashFamily, Key, Keyer};
+use crate::math::{erfc, exp, sqrt};
+use crate::plan::{Plan, two_sided_quantile};
+use crate::privacy::Loss;
+use crate::vector::{Builder, Cells, ContinualVector, Invalid, OnExcess};
+
+/// The largest width, `2^30` buckets a row.
+pub const MAX_WIDTH: usize = 1 << 30;
+/// The largest depth.
+pub const MAX_DEPTH: usize = 63;
+
+/// What two sketches must share to be added: seed, shape and bound.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SketchShape {
+    /// Buckets in a row, a power of two.
+    pub width: usize,
+    /// Rows, an odd number.
+    pub depth: usize,
+    /// The largest absolute weight of one update.
+    pub max_weight: u32,
+    /// The seed of the hash functions. Public: it says where a key goes, and protects nothing.
+    pub hash_seed: u64,
+}
+
+impl SketchShape {
+    fn check(&self) -> Result<()> {
+        if !self.width.is_power_of_two() || self.width > MAX_WIDTH {
+            let allowed = "a power of two from 1 to 2^30";
+            return Err(Error::Parameter { name: "width", given: self.width.into(), allowed });
+        }
+        if self.depth % 2 == 0 || self.depth > MAX_DEPTH {
+            return Err(Error::Parameter {
+                name: "depth",
+                given: self.depth.into(),
+                allowed: "an odd number from 1 to 63",
+            });
+        }
+        Ok(())
+    }
+
+    /// The first field in which `other` differs is an error.
+    fn check_same(&self, other: &Self) -> Result<()> {
+        let fields = [
+            ("width", self.width as u64, other.width as u64),
+            ("depth", self.depth as u64, other.depth as u64),
+            ("max_weight", self.max_weight.into(), other.max_weight.into()),
+            ("hash_seed", self.hash_seed, other.hash_seed),
+        ];
+        match fields.into_iter().find(|(_, ours, theirs)| ours != theirs) {
+            Some((field, ours, theirs)) => Err(Error::Incompatible { field, ours: ours.into(), theirs: theirs.into() }),
+            None => Ok(()),
+        }
+    }
+
+    fn cells(&self) -> usize {
+        self.width * self.depth
+    }
+
+    fn bucket_bits(&self) -> u32 {
+        self.width.trailing_zeros()
+    }
+}
+
+/// The weights of a batch of updates.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub enum Weights<'a> {
+    /// The same for every key.
+    All(i64),
+    /// One for each key.
+    Each(&'a [i64]),
+}
+
+/// Weights within the bound, one rule for live and raw sketches.
+struct Checked<'a> {
+    weights: WeightsOrOwned<'a>,
+    /// The sum of absolute values.
+    total: u128,
+    dropped: u64,
+}
+
+enum WeightsOrOwned<'a> {
+    All(i64),
+    Each(&'a [i64]),
+    Owned(Vec<i64>),
+}
+
+impl WeightsOrOwned<'_> {
+    #[inline]
+    fn get(&self, index: usize) -> i64 {
+        match self {
+            Self::All(weight) => *weight,
+            Self::Each(weights) => weights[index],
+            Self::Owned(weights) => weights[index],
+        }
+    }
+}
+
+fn check_weights<'a>(
+    count: usize,
+    weights: Weights<'a>,
+    max_weight: u32,
+    on_excess: OnExcess,
+    invalid: Invalid,
+) -> Result<Checked<'a>> {
+    let max = i64::from(max_weight);
+    let over = |weight: i64| weight.unsigned_abs() > u64::from(max_weight);
+    let excess = |position| Error::Excess { position, bound: f64::from(max_weight), what: "weight" };
+    // What stands for a weight over the bound: a weight of zero is no update at all.
+    let mend = |weight: i64| match on_excess {
+        OnExcess::Clip => weight.clamp(-max, max),
+        OnExcess::Error => 0,
+    };
+    let refuse = on_excess == OnExcess::Error && invalid == Invalid::Raise;
+    let drops = on_excess == OnExcess::Error;
+    match weights {
+        Weights::All(weight) => {
+            let bad = over(weight) && count > 0;
+            if bad && refuse {
+                return Err(excess(0));
+            }
+            let dropped = if bad && drops { count as u64 } else { 0 };
+            let weight = if bad { mend(weight) } else { weight };
+            let total = u128::from(weight.unsigned_abs()) * count as u128;
+            Ok(Checked { weights: WeightsOrOwned::All(weight), total, dropped })
+        }
+        Weights::Each(weights) if weights.len() != count => {
+            Err(Error::Shape { what: "there must be one weight for each key" })
+        }
+        Weights::Each(weights) => {
+            let sum = |weights: &[i64]| weights.iter().map(|weight| u128::from(weight.unsigned_abs())).sum();
+            match weights.iter().position(|&weight| over(weight)) {
+                None => Ok(Checked { weights: WeightsOrOwned::Each(weights), total: sum(weights), dropped: 0 }),
+                Some(position) if refuse => Err(excess(position)),
+                Some(_) => {
+                    let dropped = if drops { weights.iter().filter(|&&weight| over(weight)).count() as u64 } else { 0 };
+                    let mended: Vec<i64> =
+                        weights.iter().map(|&weight| if over(weight) { mend(weight) } else { weight }).collect();
+                    let total = sum(&mended);
+                    Ok(Checked { weights: WeightsOrOwned::Owned(mended), total, dropped })
+                }
+            }
+        }
+    }
+}
+
+/// Adds a batch to counters that are known not to overflow.
+fn add_batch<K: Copy + Into<Key>>(
+    counters: &mut [i64],
+    hash: &HashFamily,
+    bits: u32,
+    keys: &[K],
+    weights: &WeightsOrOwned<'_>,
+) {
+    for (index, &key) in keys.iter().enumerate() {
+        let weight = weights.get(index);
+        hash.places(key.into(), |row, place| counters[(row << bits) + place.bucket] += place.sign * weight);
+    }
+}
+
+/// Collects the parameters of a [`CountSketch`].
+#[derive(Clone, Debug)]
+#[must_use]
+pub struct SketchBuilder {
+    base: Builder,
+    shape: SketchShape,
+}
+
+impl SketchBuilder {
+    /// A sketch of this shape with the horizon, budget and policies of `base`; cells and bound of `base` are not used.
+    pub fn new(base: Builder, shape: SketchShape) -> Self {
+        Self { base, shape }
+    }
+
+    /// Buckets in a row, a power of two up to `2^30`.
+    pub fn width(mut self, width: usize) -> Self {
+        self.shape.width = width;
+        self
+    }
+
+    /// Rows, an odd number up to 63.
+    pub fn depth(mut self, depth: usize) -> Self {
+        self.shape.depth = depth;
+        self
+    }
+
+    /// The largest absolute weight of one update, `1..=2^31`; 1 by default.
+    pub fn max_weight(mut self, max_weight: u32) -> Self {
+        self.shape.max_weight = max_weight;
+        self
+    }
+
+    /// The seed of the hash functions; 0 by default. Choose it at random, or keys may have been made to collide.
+    pub fn hash_seed(mut self, seed: u64) -> Self {
+        self.shape.hash_seed = seed;
+        self
+    }
+
+    /// How noise is correlated over time.
+    pub fn mechanism(mut self, mechanism: Mechanism) -> Self {
+        self.base = self.base.mechanism(mechanism);
+        self
+    }
+
+    /// What is protected.
+    pub fn unit(mut self, unit: Unit) -> Self {
+        self.base = self.base.unit(unit);
+        self
+    }
+
+    /// How many units one person may contribute.
+    pub fn contributions(mut self, m: u32) -> Self {
+        self.base = self.base.contributions(m);
+        self
+    }
+
+    /// What happens to weights over the bound.
+    pub fn on_excess(mut self, on_excess: OnExcess) -> Self {
+        self.base = self.base.on_excess(on_excess);
+        self
+    }
+
+    /// What happens to invalid elements.
+    pub fn invalid(mut self, invalid: Invalid) -> Self {
+        self.base = self.base.invalid(invalid);
+        self
+    }
+
+    /// Width, depth, bound and hash seed.
+    pub fn shape(&self) -> SketchShape {
+        self.shape
+    }
+
+    /// What all answers together will cost.
+    pub fn loss(&self) -> Loss {
+        self.base.loss()
+    }
+
+    /// The parameters of the vector underneath.
+    fn vector(&self) -> Result<Builder> {
+        self.shape.check()?;
+        let rows = vec![self.shape.width; self.shape.depth];
+        Ok(self.base.clone().blocks(&rows).cells_of_update(self.shape.max_weight, self.shape.depth as u32))
+    }
+
+    /// What the parameters amount to; the error is that of one cell (see [`CountSketch::estimate`] for keys).
+    ///
+    /// # Errors
+    /// As [`SketchBuilder::build`].
+    pub fn plan(&self) -> Result<Plan> {
+        self.vector()?.plan()
+    }
+
+    /// As [`Builder::insecure_key`].
+    ///
+    /// # Errors
+    /// As [`SketchBuilder::build`].
+    pub fn insecure_key(&self, structure: &str, seed: u64) -> Result<[u8; 32]> {
+        Ok(self.vector()?.insecure_key(structure, seed))
+    }
+
+    /// Builds the sketch, all cells zero, the clock at step 1.
+    ///
+    /// # Errors
+    /// [`Error::Parameter`] as [`Builder::build`], and for an even depth or a width that is no power of two.
+    pub fn build(&self) -> Result<CountSketch> {
+        self.assemble(self.vector()?.build()?)
+    }
+
+    #[cfg(test)]
+    pub(crate) fn build_exact(&self) -> Result<CountSketch> {
+        self.assemble(self.vector()?.build_exact()?)
+    }
+
+    fn assemble(&self, vector: ContinualVector) -> Result<CountSketch> {
+        let hash = Arc::new(HashFamily::new(self.shape.hash_seed, self.shape.depth, self.shape.bucket_bits()));
+        Ok(CountSketch { vector, hash, builder: self.clone(), median_variance: median_variance(self.shape.depth) })
+    }
+}
+
+/// A CountSketch that follows updates and can be asked at any time step.
+pub struct CountSketch {
+    vector: ContinualVector,
+    hash: Arc<HashFamily>,
+    builder: SketchBuilder,
+    median_variance: f64,
+}
+
+/// Shows public parameters only.
+impl fmt::Debug for CountSketch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CountSketch").field("shape", &self.builder.shape).field("vector", &self.vector).finish()
+    }
+}
+
+/// Estimates, and the error that all of them share.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Estimates {
+    /// One for each key.
+    pub values: Vec<f64>,
+    /// Half the width of an interval that covers the truth with the confidence asked for, or a standard deviation.
+    pub error: f64,
+}
+
+impl CountSketch {
+    /// Starts a sketch with `horizon` time steps under a budget; depth 5, width 4096.
+    pub fn builder(horizon: u64, budget: impl Into<Loss>) -> SketchBuilder {
+        SketchBuilder::new(
+            ContinualVector::builder(horizon, budget),
+            SketchShape { width: 4096, depth: 5, max_weight: 1, hash_seed: 0 },
+        )
+    }
+
+    /// Width, depth, bound and hash seed.
+    pub fn shape(&self) -> SketchShape {
+        self.builder.shape
+    }
+
+    /// The vector of cells underneath: clock, calibration and parameters.
+    pub fn vector(&self) -> &ContinualVector {
+        &self.vector
+    }
+
+    /// Moves the clock; see [`ContinualVector::advance`].
+    ///
+    /// # Errors
+    /// [`Error::Time`] for a step in the past or beyond the horizon.
+    pub fn advance(&mut self, to: u64) -> Result<()> {
+        self.vector.advance(to)
+    }
+
+    /// Makes keys of text, bytes and composites for this sketch.
+    pub fn keyer(&self) -> Keyer {
+        self.hash.keyer()
+    }
+
+    /// Memory in use, in bytes; the hash functions included.
+    pub fn memory(&self) -> usize {
+        self.vector.memory() + self.hash.bytes()
+    }
+
+    /// Adds weights to keys at the present step, each pair an update of its own; all or nothing. Returns how many were
+    /// dropped, for the operator alone.
+    ///
+    /// # Errors
+    /// [`Error::Sealed`], [`Error::Shape`], [`Error::Excess`], [`Error::Overflow`]; nothing has changed then.
+    pub fn update<K: Copy + Into<Key>>(&mut self, keys: &[K], weights: Weights<'_>) -> Result<u64> {
+        self.vector.check_open()?;
+        let SketchBuilder { shape, base } = &self.builder;
+        let (shape, on_excess, invalid) = (*shape, base.on_excess, base.invalid);
+        let checked = check_weights(keys.len(), weights, shape.max_weight, on_excess, invalid)?;
+        let bits = shape.bucket_bits();
+        let hash = &self.hash;
+        self.vector.add(
+            checked.total,
+            |counters| add_batch(counters, hash, bits, keys, &checked.weights),
+            |each| {
+                for (index, &key) in keys.iter().enumerate() {
+                    let weight = checked.weights.get(index);
+                    hash.places(key.into(), |row, place| {
+                        each((row << bits) + place.bucket, place.sign * weight, index)
+                    });
+                }
+            },
+        )?;
+        Ok(checked.dropped)
+    }
+
+    /// An empty sketch without noise that can be filled elsewhere and merged into this one.
+    pub fn raw(&self) -> RawSketch {
+        let SketchBuilder { shape, base } = &self.builder;
+        let (shape, on_excess, invalid) = (*shape, base.on_excess, base.invalid);
+        RawSketch {
+            shape,
+            on_excess,
+            invalid,
+            hash: Arc::clone(&self.hash),
+            counters: vec![0; shape.cells()],
+            total: 0,
+        }
+    }
+
+    /// Adds all updates of a raw sketch at the present step.
+    ///
+    /// # Errors
+    /// [`Error::Incompatible`] naming the field that differs, [`Error::Sealed`], [`Error::Overflow`]; nothing has changed
+    /// then.
+    pub fn merge(&mut self, raw: &RawSketch) -> Result<()> {
+        self.vector.check_open()?;
+        self.builder.shape.check_same(&raw.shape)?;
+        self.vector.add(
+            raw.total.into(),
+            |counters| counters.iter_mut().zip(&raw.counters).for_each(|(counter, add)| *counter += add),
+            |each| raw.counters.iter().enumerate().for_each(|(cell, &add)| each(cell, add, cell)),
+        )
+    }
+
+    /// Estimates of the total weight of keys at the present step, which is sealed. Reads `depth` cells a key (all cells,
+    /// when there are so many keys that this is less work): a function of the number of keys alone.
+    ///
+    /// The noise of an estimate has variance `m(depth) * v` with `v` that of a cell; colliding keys add to it.
+    ///
+    /// # Errors
+    /// [`Error::Entropy`] if the generator fails; nothing has been released then.
+    pub fn estimate<K, R>(&mut self, keys: &[K], rng: &mut R) -> Result<Vec<f64>>
+    where
+        K: Copy + Into<Key>,
+        R: TryCryptoRng + ?Sized,
+    {
+        let SketchShape { depth, .. } = self.builder.shape;
+        // A swept cell costs a fraction of one that is looked up.
+        if keys.len().saturating_mul(depth).saturating_mul(4) >= self.builder.shape.cells() {
+            let cells = self.vector.release_all(rng)?;
+            return Ok(self.medians(&cells, keys));
+        }
+        let bits = self.builder.shape.bucket_bits();
+        let mut cells = Vec::with_capacity(keys.len() * depth);
+        let mut signs = Vec::with_capacity(keys.len() * depth);
+        for &key in keys {
+            self.hash.places(key.into(), |row, place| {
+                cells.push(((row << bits) + place.bucket) as u64);
+                signs.push(place.sign as f64);
+            });
+        }
+        let mut values = self.vector.release(Cells::Indices(&cells), rng)?;
+        values.iter_mut().zip(&signs).for_each(|(value, sign)| *value *= sign);
+        Ok(values.chunks_exact_mut(depth).map(median).collect())
+    }
+
+    /// Estimates from released cells.
+    fn medians<K: Copy + Into<Key>>(&self, cells: &[f64], keys: &[K]) -> Vec<f64> {
+        let bits = self.builder.shape.bucket_bits();
+        let depth = self.builder.shape.depth;
+        let mut row_values = [0.0; MAX_DEPTH];
+        keys.iter()
+            .map(|&key| {
+                self.hash.places(key.into(), |row, place| {
+                    row_values[row] = place.sign as f64 * cells[(row << bits) + place.bucket];
+                });
+                median(&mut row_values[..depth])
+            })
+            .collect()
+    }
+
+    /// Estimates with an error: an interval of that half width about an estimate covers the truth with probability
+    /// `confidence`, over the noise and the hash functions.
+    ///
+    /// What stands in a cell beside a key, colliding keys and noise, is distributed as the cells themselves are, up to the
+    /// sign; all of them are released, so the quantile of the median of `depth` such values is read off their
+    /// empirical law. Heavy keys stretch few cells, and so do not stretch the error as a variance would. Reads all cells.
+    ///
+    /// # Errors
+    /// [`Error::Parameter`] unless `0 < confidence < 1`, [`Error::Entropy`].
+    pub fn estimate_with_error<K, R>(&mut self, keys: &[K], confidence: f64, rng: &mut R) -> Result<Estimates>
+    where
+        K: Copy + Into<Key>,
+        R: TryCryptoRng + ?Sized,
+    {
+        if !(confidence > 0.0 && confidence < 1.0) {
+            let allowed = "more than 0 and less than 1";
+            return Err(Error::Parameter { name: "confidence", given: confidence.into(), allowed });
+        }
+        let mut cells = self.vector.release_all(rng)?;
+        let values = self.medians(&cells, keys);
+        cells.iter_mut().for_each(|cell| *cell = cell.abs());
+        let tail = tail_of_one_row(self.builder.shape.depth, 1.0 - confidence);
+        let rank = ((1.0 - tail) * cells.len() as f64) as usize;
+        let rank = rank.min(cells.len() - 1);
+        let (_, error, _) = cells.select_nth_unstable_by(rank, f64::total_cmp);
+        Ok(Estimates { values, error: *error })
+    }
+
+    /// Estimates with a standard deviation: that of the normal law whose 95 % interval is the one of
+    /// [`CountSketch::estimate_with_error`]. Reads all cells.
+    ///
+    /// # Errors
+    /// [`Error::Entropy`].
+    pub fn estimate_with_std<K, R>(&mut self, keys: &[K], rng: &mut R) -> Result<Estimates>
+    where
+        K: Copy + Into<Key>,
+        R: TryCryptoRng + ?Sized,
+    {
+        let estimates = self.estimate_with_error(keys, 0.95, rng)?;
+        Ok(Estimates { error: estimates.error / two_sided_quantile(0.05), ..estimates })
+    }
+
+    /// An unbiased estimate of the second moment, the sum of squared totals of all keys, at the present step, with its
+    /// standard deviation. Reads all cells.
+    ///
+    /// Each row's sum of squares exceeds the second moment by the noise's own `width * v`, which is subtracted; the rows
+    /// are averaged. Variance of a row: `2 (F2^2 - F4)/width + 4 v F2 + 2 width v^2`, with the released moment for `F2`
+    /// and without `F4` an upper bound (the size of a self-join; Alon, Matias and Szegedy, 1999).
+    ///
+    /// # Errors
+    /// [`Error::Entropy`] if the generator fails.
+    pub fn second_moment<R: TryCryptoRng + ?Sized>(&mut self, rng: &mut R) -> Result<(f64, f64)> {
+        let SketchShape { width, depth, .. } = self.builder.shape;
+        let (width, depth) = (width as f64, depth as f64);
+        let v = self.vector.release_variance();
+        let squares: f64 = self.vector.release_all(rng)?.iter().map(|cell| cell * cell).sum();
+        let moment = squares / depth - width * v;
+        let plausible = moment.max(0.0);
+        let variance = 2.0 * plausible * plausible / width + 4.0 * v * plausible + 2.0 * width * v * v;
+        Ok((moment, sqrt(variance / depth)))
+    }
+
+    /// `m(depth)`: the variance of the median of `depth` independent standard normals.
+    pub fn median_variance(&self) -> f64 {
+        self.median_variance
+    }
+}
+
+/// A partial sketch: no noise, no clock, cannot be read. It may be copied, filled anywhere, and merged.
+#[derive(Clone)]
+pub struct RawSketch {
+    shape: SketchShape,
+    on_excess: OnExcess,
+    invalid: Invalid,
+    hash: Arc<HashFamily>,
+    counters: Vec<i64>,
+    /// At least the largest absolute value of a counter.
+    total: u64,
+}
+
+/// Shows the shape only.
+impl fmt::Debug for RawSketch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RawSketch").field("shape", &self.shape).finish_non_exhaustive()
+    }
+}
+
+/// The first bytes of a raw sketch's form: name and version.
+const RAW_MAGIC: [u8; 8] = *b"fg-raw-1";
+/// Eight-byte fields before the counters.
+const RAW_FIELDS: usize = 7;
+
+impl RawSketch {
+    /// An empty raw sketch of this shape.
+    ///
+    /// # Errors
+    /// [`Error::Parameter`] for a shape that no sketch has.
+    pub fn new(shape: SketchShape, on_excess: OnExcess, invalid: Invalid) -> Result<Self> {
+        shape.check()?;
+        crate::lattice::Bound::integer(shape.max_weight)?;
+        let hash = Arc::new(HashFamily::new(shape.hash_seed, shape.depth, shape.bucket_bits()));
+        Ok(Self { shape, on_excess, invalid, hash, counters: zeroed(shape.cells())?, total: 0 })
+    }
+
+    /// The sketch as bytes, little-endian: to be sent to where it is merged. It holds exact counters: secret.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let SketchShape { width, depth, max_weight, hash_seed } = self.shape;
+        let policy = u64::from(self.on_excess == OnExcess::Clip) | u64::from(self.invalid == Invalid::Drop) << 1;
+        let fields = [width as u64, depth as u64, max_weight.into(), hash_seed, policy, self.total];
+        let mut bytes = Vec::with_capacity(8 * (RAW_FIELDS + self.counters.len()));
+        bytes.extend(RAW_MAGIC);
+        bytes.extend(fields.into_iter().flat_map(u64::to_le_bytes));
+        bytes.extend(self.counters.iter().flat_map(|counter| counter.to_le_bytes()));
+        bytes
+    }
+
+    /// A sketch from what [`RawSketch::to_bytes`] gave.
+    ///
+    /// # Errors
+    /// [`Error::Shape`] or [`Error::Parameter`] for bytes that no raw sketch has.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self> {
+        let foreign = Error::Shape { what: "these bytes are not a raw sketch of this version" };
+        let mut words = bytes.chunks_exact(8).map(|word| u64::from_le_bytes(word.try_into().unwrap_or_default()));
+        if bytes.len() % 8 != 0 || words.next() != Some(u64::from_le_bytes(RAW_MAGIC)) {
+            return Err(foreign);
+        }
+        let mut field = || words.next().ok_or(foreign);
+        let (width, depth, max_weight, hash_seed, policy, total) =
+            (field()?, field()?, field()?, field()?, field()?, field()?);
+        let small = |field: u64| u32::try_from(field).map_err(|_| foreign);
+        let shape = SketchShape {
+            width: small(width)? as usize,
+            depth: small(depth)? as usize,
+            max_weight: small(max_weight)?,
+            hash_seed,
+        };
+        shape.check()?;
+        // Before anything of that size is made.
+        if bytes.len() / 8 != RAW_FIELDS + shape.cells() || policy > 3 || total > i64::MAX as u64 {
+            return Err(foreign);
+        }
+        let on_excess = if policy & 1 == 1 { OnExcess::Clip } else { OnExcess::Error };
+        let invalid = if policy & 2 == 2 { Invalid::Drop } else { Invalid::Raise };
+        let counters: Vec<i64> = words.map(|word| word as i64).collect();
+        if counters.iter().any(|counter| counter.unsigned_abs() > total) {
+            return Err(foreign);
+        }
+        Ok(Self { counters, total, ..Self::new(shape, on_excess, invalid)? })
+    }
+
+    /// Width, depth, bound and hash seed.
+    pub fn shape(&self) -> SketchShape {
+        self.shape
+    }
+
+    /// Makes keys of text, bytes and composites for this sketch.
+    pub fn keyer(&self) -> Keyer {
+        self.hash.keyer()
+    }
+
+    /// Adds weights to keys; as [`CountSketch::update`].
+    ///
+    /// # Errors
+    /// [`Error::Shape`], [`Error::Excess`], [`Error::Overflow`]; nothing has changed then.
+    pub fn update<K: Copy + Into<Key>>(&mut self, keys: &[K], weights: Weights<'_>) -> Result<u64> {
+        let checked = check_weights(keys.len(), weights, self.shape.max_weight, self.on_excess, self.invalid)?;
+        self.total = self.grown(checked.total)?;
+        add_batch(&mut self.counters, &self.hash, self.shape.bucket_bits(), keys, &checked.weights);
+        Ok(checked.dropped)
+    }
+
+    /// Adds all updates of another raw sketch.
+    ///
+    /// # Errors
+    /// [`Error::Incompatible`] naming the field that differs, [`Error::Overflow`]; nothing has changed then.
+    pub fn merge(&mut self, other: &Self) -> Result<()> {
+        self.shape.check_same(&other.shape)?;
+        self.total = self.grown(other.total.into())?;
+        self.counters.iter_mut().zip(&other.counters).for_each(|(counter, add)| *counter += add);
+        Ok(())
+    }
+
+    /// The bound on the counters after adding `total` more.
+    fn grown(&self, total: u128) -> Result<u64> {
+        let sum = u128::from(self.total) + total;
+        u64::try_from(sum).ok().filter(|&sum| sum <= i64::MAX as u64).ok_or(Error::Overflow { position: 0 })
+    }
+}
+
+/// Zeros, or an error if memory does not hold them.
+fn zeroed(cells: usize) -> Result<Vec<i64>> {
+    let mut probe = Vec::<i64>::new();
+    if probe.try_reserve_exact(cells).is_err() {
+        let allowed = "such that depth * width cells fit in memory (8 bytes each)";
+        return Err(Error::Parameter { name: "width", given: (cells as u64).into(), allowed });
+    }
+    drop(probe);
+    Ok(vec![0; cells])
+}
+
+/// The median of an odd number of values; reorders them.
+#[inline]
+fn median(values: &mut [f64]) -> f64 {
+    if let [a, b, c, d, e] = *values {
+        // The common depth: six comparisons without a branch.
+        let (a, b) = (a.min(b), a.max(b));
+        let (c, d) = (c.min(d), c.max(d));
+        let (low, high) = (a.max(c), b.min(d));
+        let (low, high) = (low.min(high), low.max(high));
+        return low.max(high.min(e));
+    }
+    // Insertion sort: a sketch has few rows.
+    for end in 1..values.len() {
+        let mut place = end;
+        while place > 0 && values[place - 1] > values[place] {
+            values.swap(place - 1, place);
+            place -= 1;
+        }
+    }
+    values[values.len() / 2]
+}
+
+/// The probability `q` with which each of `depth` independent symmetric values is beyond a bound on either side, when
+/// their median is beyond it with probability `tail`: `2 P(Bin(depth, q / 2) > depth / 2) = tail`, by bisection.
+fn tail_of_one_row(depth: usize, tail: f64) -> f64 {
+    let median_tail = |q: f64| {
+        let p = q / 2.0;
+        // P(Bin(depth, p) = k) for k = 0, 1, ..., by the ratio of neighbours.
+        let mut term = (0..depth).fold(1.0, |product, _| product * (1.0 - p));
+        let mut sum = 0.0;
+        for k in 0..=depth {
+            if k > depth / 2 {
+                sum += term;
+            }
+            term *= (depth - k) as f64 / (k + 1) as f64 * p / (1.0 - p);
+        }
+        2.0 * sum
+    };
+    let (mut low, mut high) = (0.0, 1.0);
+    for _ in 0..60 {
+        let middle = 0.5 * (low + high);
+        if median_tail(middle) < tail { low = middle } else { high = middle }
+    }
+    high
+}
+
+/// The variance of the median of `n` independent standard normals, `n` odd: by the trapezoidal rule, whose error is far
+/// below the rounding of floats for such an integrand.
+fn median_variance(n: usize) -> f64 {
+    const STEP: f64 = 1.0 / 64.0;
+    let (mut mass, mut second) = (0.0, 0.0);
+    for i in -640..=640 {
+        let x = f64::from(i) * STEP;
+        let above = 0.5 * erfc(x / sqrt(2.0));
+        let weight = (0..n / 2).fold(exp(-0.5 * x * x), |product, _| product * 4.0 * above * (1.0 - above));
+        mass += weight;
+        second += x * x * weight;
+    }
+    second / mass
+}

@@ -1,0 +1,397 @@
+//! `CountSketch` and `RawSketch`.
+
+use std::sync::Mutex;
+
+use fastgame_core::{Error, Keyer, RawSketch as CoreRawSketch, SketchShape, Weights};
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::pyclass_init::PyClassInitializer as Init;
+use pyo3::sync::{MutexExt, PyOnceLock};
+use pyo3::types::{PyBytes, PyDict, PyTuple};
+
+use crate::arrays::{Argument, Beyond, float_parameter, integers, output, unsigned_parameter};
+use crate::error::{CoreError, StateError};
+use crate::keys::{KeyColumn, Keys, keys};
+use crate::parameters::{Arguments, Parameters, describe_shape, raw_parameters};
+use crate::plan::Plan;
+use crate::structure::Structure;
+
+/// Runs an expression for the keys of whichever type.
+macro_rules! with_keys {
+    ($keys:expr, $name:ident => $body:expr) => {
+        match $keys {
+            Keys::Unsigned($name) => $body,
+            Keys::Signed($name) => $body,
+            Keys::Mixed($name) => $body,
+        }
+    };
+}
+
+/// Counts of any keys under continual observation, in a fixed number of cells.
+///
+/// A CountSketch of `depth` rows and `width` buckets with noise on every cell that is read. Keys are integers (by value,
+/// whatever their type), str, bytes, numpy arrays, anything with the Arrow C interface, and tuples of columns for
+/// composite keys; kinds do not mix: 5, "5" and b"5" are three keys. All parameters are keywords.
+///
+/// Parameters
+/// ----------
+/// horizon : int
+///     The number of time steps, 1 to 2**62. Public. One step is the static Private CountSketch.
+/// privacy : Zcdp, Gdp or ApproxDp
+///     The budget for all answers together.
+/// width : int
+///     Buckets in a row, a power of two up to 2**30. More buckets, fewer collisions.
+/// depth : int
+///     Rows, an odd number up to 63. More rows, rarer large errors, and noise that grows with the root.
+/// max_weight : int
+///     The largest absolute weight of one update, 1 to 2**31.
+/// hash_seed : int or None
+///     Of the hash functions. Public: it protects nothing. None: at random, so that nobody can make keys that collide.
+///     Sketches that are to be merged share it.
+/// mechanism, protect, contributions, on_excess, invalid, insecure_seed
+///     As for ContinualCounter.
+///
+/// Raises
+/// ------
+/// ValueError, TypeError
+///     For a parameter that is not allowed; the message says what is.
+#[pyclass(frozen, extends = Structure, module = "fastgame")]
+pub(crate) struct CountSketch {
+    keyer: Keyer,
+}
+
+/// A class of results or a helper for them: they are Python, for named tuples.
+fn result_class<'py>(py: Python<'py>, cell: &'static PyOnceLock<Py<PyAny>>, name: &str) -> PyResult<Bound<'py, PyAny>> {
+    let class = cell.get_or_try_init(py, || Ok::<_, PyErr>(py.import("fastgame._results")?.getattr(name)?.unbind()))?;
+    Ok(class.bind(py).clone())
+}
+
+/// Weights for `count` keys: one for all, or one each.
+fn weights(given: Argument<'_>, count: usize, scalar: bool) -> PyResult<Result<i64, Vec<i64>>> {
+    let Argument::Given(given) = given else { return Ok(Ok(1)) };
+    let weights = integers(&given, "weights", Beyond::Saturate)?;
+    let (shape, values) = (weights.shape, weights.values.into_weights());
+    match shape.as_slice() {
+        [] => Ok(Ok(values[0])),
+        [length] if *length == count && !scalar => Ok(Err(values)),
+        _ => Err(PyValueError::new_err(format!(
+            "weights must be one integer, or one for each of the {count} keys; an array of shape {shape:?} was given"
+        ))),
+    }
+}
+
+fn as_weights(weights: &Result<i64, Vec<i64>>) -> Weights<'_> {
+    match weights {
+        Ok(weight) => Weights::All(*weight),
+        Err(weights) => Weights::Each(weights),
+    }
+}
+
+impl CountSketch {
+    pub(crate) fn build(parameters: Parameters) -> PyResult<Init<Self>> {
+        let shape = parameters.sketch_shape();
+        let structure = Structure::new(parameters)?;
+        let Some(shape) = shape else { return Err(PyTypeError::new_err("not the parameters of a sketch")) };
+        Ok(Init::from(structure).add_subclass(Self { keyer: Keyer::new(shape.hash_seed) }))
+    }
+
+    fn shape(slf: &Bound<'_, Self>) -> Option<SketchShape> {
+        slf.as_super().get().parameters().sketch_shape()
+    }
+}
+
+#[pymethods]
+impl CountSketch {
+    #[new]
+    #[pyo3(signature = (**arguments), text_signature = "(*, horizon, privacy, width, depth=5, max_weight=1, \
+        hash_seed=None, mechanism='tree', protect='update', contributions=1, on_excess='error', invalid='raise', \
+        insecure_seed=None)")]
+    fn new(arguments: Option<&Bound<'_, PyDict>>) -> PyResult<Init<Self>> {
+        Self::build(Parameters::sketch(&Arguments::new(arguments))?)
+    }
+
+    /// What a sketch with these parameters would cost, without building it: a Plan, whose errors are those of one cell.
+    #[staticmethod]
+    #[pyo3(signature = (**arguments), text_signature = "(*, horizon, privacy, width, depth=5, max_weight=1, \
+        hash_seed=None, mechanism='tree', protect='update', contributions=1, on_excess='error', invalid='raise', \
+        insecure_seed=None)")]
+    fn plan(arguments: Option<&Bound<'_, PyDict>>) -> PyResult<Plan> {
+        Plan::new(Parameters::sketch(&Arguments::new(arguments))?)
+    }
+
+    /// Buckets in a row.
+    #[getter]
+    fn width(slf: &Bound<'_, Self>) -> Option<usize> {
+        Self::shape(slf).map(|shape| shape.width)
+    }
+
+    /// Rows.
+    #[getter]
+    fn depth(slf: &Bound<'_, Self>) -> Option<usize> {
+        Self::shape(slf).map(|shape| shape.depth)
+    }
+
+    /// The largest absolute weight of one update.
+    #[getter]
+    fn max_weight(slf: &Bound<'_, Self>) -> Option<u32> {
+        Self::shape(slf).map(|shape| shape.max_weight)
+    }
+
+    /// The seed of the hash functions.
+    #[getter]
+    fn hash_seed(slf: &Bound<'_, Self>) -> Option<u64> {
+        Self::shape(slf).map(|shape| shape.hash_seed)
+    }
+
+    /// Adds weights to keys at the present step, each pair an update of its own; all or nothing.
+    ///
+    /// Parameters
+    /// ----------
+    /// keys : key or column of keys
+    ///     See the class. Nulls, floats, bools and integers beyond 64 bits are errors that name their place.
+    /// weights : int or array of int
+    ///     One for all, or one for each key. Negative weights delete.
+    ///
+    /// Raises
+    /// ------
+    /// SealedStepError
+    ///     The present step was read already.
+    /// ValueError
+    ///     A weight is over max_weight (unless on_excess="clip" or invalid="drop"), or lengths differ.
+    /// TypeError, OverflowError
+    ///     A key is of no kind that is allowed, or beyond 64 bits; a cell would leave the 64-bit range.
+    #[pyo3(signature = (keys, weights = Argument::Absent), text_signature = "($self, keys, weights=1)")]
+    fn update(slf: &Bound<'_, Self>, keys: &Bound<'_, PyAny>, weights: Argument<'_>) -> PyResult<()> {
+        let KeyColumn { keys, scalar } = self::keys(keys, slf.get().keyer)?;
+        let weights = self::weights(weights, keys.len(), scalar)?;
+        let structure = slf.as_super().get();
+        with_keys!(&keys, keys => structure.update_sketch(slf.py(), keys.len(), |sketch| {
+            sketch.update(keys, as_weights(&weights))
+        }))
+    }
+
+    /// Estimates of the total weight of keys at the present step, which is sealed.
+    ///
+    /// Parameters
+    /// ----------
+    /// keys : key or column of keys
+    /// error : bool
+    ///     Also give the standard deviation of an estimate. Reads all cells.
+    /// confidence : float, optional
+    ///     Instead give an interval that covers the truth with this probability, over noise and hash functions. Reads all
+    ///     cells.
+    ///
+    /// Returns
+    /// -------
+    /// A float for a single key, else an array of float64; with `error` an Estimate(value, std), with `confidence` an
+    /// Interval(value, lower, upper) of such.
+    #[pyo3(signature = (keys, *, error = false, confidence = None))]
+    fn estimate<'py>(
+        slf: &Bound<'py, Self>,
+        keys: &Bound<'py, PyAny>,
+        error: bool,
+        confidence: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        static ESTIMATE: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+        static INTERVAL: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+        let py = slf.py();
+        let confidence = confidence.map(|given| float_parameter(given, "confidence")).transpose()?;
+        if error && confidence.is_some() {
+            return Err(PyTypeError::new_err("give either error=True or confidence=..., not both"));
+        }
+        let KeyColumn { keys, scalar } = self::keys(keys, slf.get().keyer)?;
+        let (count, structure) = (keys.len(), slf.as_super().get());
+        let shape = if scalar { vec![] } else { vec![count] };
+        if !error && confidence.is_none() {
+            let values =
+                with_keys!(&keys, keys => structure.with_sketch(py, count, |sketch, rng| sketch.estimate(keys, rng)))?;
+            return output(py, values, &shape);
+        }
+        let work = structure.parameters().cells();
+        let estimates = with_keys!(&keys, keys => structure.with_sketch(py, work, |sketch, rng| match confidence {
+            Some(confidence) => sketch.estimate_with_error(keys, confidence, rng),
+            None => sketch.estimate_with_std(keys, rng),
+        }))?;
+        let (values, error) = (estimates.values, estimates.error);
+        if confidence.is_some() {
+            let lower = output(py, values.iter().map(|value| value - error).collect(), &shape)?;
+            let upper = output(py, values.iter().map(|value| value + error).collect(), &shape)?;
+            result_class(py, &INTERVAL, "Interval")?.call1((output(py, values, &shape)?, lower, upper))
+        } else {
+            let std = output(py, vec![error; count], &shape)?;
+            result_class(py, &ESTIMATE, "Estimate")?.call1((output(py, values, &shape)?, std))
+        }
+    }
+
+    /// The `k` keys with the largest estimates among the given ones, largest first, at the present step.
+    ///
+    /// Parameters
+    /// ----------
+    /// k : int
+    /// among : column of keys
+    ///     The public list of keys to choose from. Keys that are found in the data must not stand here: listing them
+    ///     would give them away.
+    ///
+    /// Returns
+    /// -------
+    /// list of Top(key, value)
+    #[pyo3(signature = (k, *, among))]
+    fn top<'py>(
+        slf: &Bound<'py, Self>,
+        k: &Bound<'py, PyAny>,
+        among: &Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        static TOP: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+        let py = slf.py();
+        let k: usize = unsigned_parameter(k, "k", "an integer that is at least 0")?;
+        let KeyColumn { keys, scalar } = self::keys(among, slf.get().keyer)?;
+        if scalar {
+            return Err(PyTypeError::new_err("among must be a column of keys; a single key was given"));
+        }
+        let (count, structure) = (keys.len(), slf.as_super().get());
+        let values =
+            with_keys!(&keys, keys => structure.with_sketch(py, count, |sketch, rng| sketch.estimate(keys, rng)))?;
+        let mut order: Vec<usize> = (0..count).collect();
+        // Equal estimates stay in the order of the list.
+        order.sort_by(|&a, &b| values[b].total_cmp(&values[a]));
+        order.truncate(k);
+        let values: Vec<f64> = order.iter().map(|&place| values[place]).collect();
+        result_class(py, &TOP, "top")?.call1((among, order, values))
+    }
+
+    /// An unbiased estimate of the sum of squared totals of all keys (the size of a self-join) at the present step.
+    ///
+    /// The noise's own share is subtracted. With `error`, an Estimate(value, std). Reads all cells.
+    #[pyo3(signature = (*, error = false))]
+    fn second_moment<'py>(slf: &Bound<'py, Self>, error: bool) -> PyResult<Bound<'py, PyAny>> {
+        static ESTIMATE: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+        let (py, structure) = (slf.py(), slf.as_super().get());
+        let work = structure.parameters().cells();
+        let (value, std) = structure.with_sketch(py, work, |sketch, rng| sketch.second_moment(rng))?;
+        if error { result_class(py, &ESTIMATE, "Estimate")?.call1((value, std)) } else { output(py, vec![value], &[]) }
+    }
+
+    /// An empty RawSketch that fits: to be filled elsewhere and merged into this sketch.
+    fn raw(slf: &Bound<'_, Self>) -> PyResult<RawSketch> {
+        slf.as_super().get().with_sketch(slf.py(), 0, |sketch, _| Ok(sketch.raw())).map(RawSketch::from)
+    }
+
+    /// Adds all updates of a raw sketch at the present step.
+    ///
+    /// Raises
+    /// ------
+    /// IncompatibleError
+    ///     Width, depth, max_weight or hash_seed differ; the message names the first that does.
+    /// SealedStepError, OverflowError
+    ///     As `update`.
+    fn merge(slf: &Bound<'_, Self>, raw: &Bound<'_, RawSketch>) -> PyResult<()> {
+        // A copy, so that no two locks are held at once.
+        let raw = raw.get().with(slf.py(), |raw| raw.clone())?;
+        let structure = slf.as_super().get();
+        structure.with_sketch(slf.py(), structure.parameters().cells(), |sketch, _| sketch.merge(&raw))
+    }
+}
+
+/// A partial CountSketch: exact cells, no noise, no clock; it cannot be read.
+///
+/// Made by `CountSketch.raw()`, or here with the same parameters where there is no live sketch. It may be copied, pickled
+/// and filled in another process, and is then merged. It holds exact data: keep it as secret as the data.
+///
+/// Parameters
+/// ----------
+/// width, depth, max_weight, hash_seed, on_excess, invalid
+///     As for CountSketch.
+#[pyclass(frozen, module = "fastgame")]
+pub(crate) struct RawSketch {
+    raw: Mutex<CoreRawSketch>,
+    keyer: Keyer,
+    shape: SketchShape,
+}
+
+impl From<CoreRawSketch> for RawSketch {
+    fn from(raw: CoreRawSketch) -> Self {
+        Self { keyer: raw.keyer(), shape: raw.shape(), raw: Mutex::new(raw) }
+    }
+}
+
+impl RawSketch {
+    fn with<T: Send>(&self, py: Python<'_>, call: impl FnOnce(&mut CoreRawSketch) -> T + Send) -> PyResult<T> {
+        let mut raw = self.raw.lock_py_attached(py).map_err(|_| {
+            StateError(py, "an earlier call on this sketch was interrupted by a fault; it is not used again")
+        })?;
+        Ok(call(&mut raw))
+    }
+}
+
+#[pymethods]
+impl RawSketch {
+    #[new]
+    #[pyo3(signature = (**arguments), text_signature = "(*, width, depth=5, max_weight=1, hash_seed=None, \
+        on_excess='error', invalid='raise')")]
+    fn new(arguments: Option<&Bound<'_, PyDict>>) -> PyResult<Self> {
+        let (shape, on_excess, invalid) = raw_parameters(&Arguments::new(arguments))?;
+        Ok(CoreRawSketch::new(shape, on_excess, invalid).map_err(CoreError)?.into())
+    }
+
+    /// Buckets in a row.
+    #[getter]
+    fn width(&self) -> usize {
+        self.shape.width
+    }
+
+    /// Rows.
+    #[getter]
+    fn depth(&self) -> usize {
+        self.shape.depth
+    }
+
+    /// The largest absolute weight of one update.
+    #[getter]
+    fn max_weight(&self) -> u32 {
+        self.shape.max_weight
+    }
+
+    /// The seed of the hash functions.
+    #[getter]
+    fn hash_seed(&self) -> u64 {
+        self.shape.hash_seed
+    }
+
+    /// Adds weights to keys; as CountSketch.update.
+    #[pyo3(signature = (keys, weights = Argument::Absent), text_signature = "($self, keys, weights=1)")]
+    fn update(&self, py: Python<'_>, keys: &Bound<'_, PyAny>, weights: Argument<'_>) -> PyResult<()> {
+        let KeyColumn { keys, scalar } = self::keys(keys, self.keyer)?;
+        let weights = self::weights(weights, keys.len(), scalar)?;
+        with_keys!(&keys, keys => self.with(py, |raw| raw.update(keys, as_weights(&weights))))?.map_err(CoreError)?;
+        Ok(())
+    }
+
+    /// Adds all updates of another raw sketch.
+    ///
+    /// Raises
+    /// ------
+    /// IncompatibleError
+    ///     Width, depth, max_weight or hash_seed differ.
+    fn merge(&self, py: Python<'_>, raw: &Bound<'_, RawSketch>) -> PyResult<()> {
+        let other = raw.get().with(py, |raw| raw.clone())?;
+        Ok(self.with(py, |raw| raw.merge(&other))?.map_err(CoreError)?)
+    }
+
+    fn __repr__(&self) -> String {
+        format!("<RawSketch({})>", describe_shape(&self.shape))
+    }
+
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyTuple>)> {
+        let py = slf.py();
+        let bytes = slf.get().with(py, |raw| raw.to_bytes())?;
+        let rebuild = slf.get_type().getattr(intern!(py, "_from_bytes"))?;
+        Ok((rebuild, PyTuple::new(py, [PyBytes::new(py, &bytes)])?))
+    }
+
+    #[staticmethod]
+    fn _from_bytes(bytes: &[u8]) -> PyResult<Self> {
+        let raw: Result<CoreRawSketch, Error> = CoreRawSketch::from_bytes(bytes);
+        Ok(raw.map_err(CoreError)?.into())
+    }
+}
