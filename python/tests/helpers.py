@@ -33,6 +33,17 @@ def vector(size: int, horizon: int = 8, max_norm: float = 1.0, **parameters: Any
     return fg.ContinualVector(size, horizon=horizon, privacy=tiny_noise(max_norm), max_norm=max_norm, **parameters)
 
 
+def sketch(width: int = 1024, horizon: int = 8, max_weight: int = 1, **parameters: Any) -> fg.CountSketch:
+    """A sketch with negligible noise, in which a handful of keys do not collide."""
+    given: dict[str, Any] = {"hash_seed": 1, "privacy": tiny_noise(max_weight), **parameters}
+    return fg.CountSketch(width=width, horizon=horizon, max_weight=max_weight, **given)
+
+
+def read(structure: Any) -> Any:
+    """A release of what a structure holds: of a sketch, estimates of the first integers."""
+    return structure.estimate(range(20)) if isinstance(structure, fg.CountSketch) else structure.release()
+
+
 def whole(released: Any) -> Any:
     """The integers that releases with negligible noise stand for, in the shape of the release."""
     return np.rint(np.asarray(released)).astype(np.int64)

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from helpers import DOCUMENTED, Integers, raised_by, tiny_noise, whole
+from helpers import DOCUMENTED, Integers, raised_by, read, tiny_noise, whole
 from scipy import sparse
 
 import fastgame as fg
@@ -34,6 +34,9 @@ def fresh(kind: str, **parameters: Any) -> Any:
     if kind == "counter":
         structure = fg.ContinualCounter(max_weight=10_000, **common)
         structure.update(START)
+    elif kind == "sketch":
+        structure = fg.CountSketch(width=1024, hash_seed=1, max_weight=10_000, **common)
+        structure.update(range(SIZE), START)
     else:
         structure = fg.ContinualVector(SIZE, max_norm=1e4, **common)
         structure.update(range(SIZE), START)
@@ -44,7 +47,7 @@ def fresh(kind: str, **parameters: Any) -> Any:
 def state(structure: Any) -> tuple[object, ...]:
     """All that can be seen of a structure: reads it last, since reading seals."""
     seen = (structure.now, structure.sealed, structure.dropped, structure.horizon, repr(structure))
-    return (*seen, np.array(whole(structure.release())).tolist())
+    return (*seen, np.array(whole(read(structure))).tolist())
 
 
 @dataclass
@@ -53,7 +56,7 @@ class Entry:
 
     #: "int" refuses floats, "float" takes both.
     takes: str
-    #: "counter" or "vector".
+    #: "counter", "vector" or "sketch".
     kind: str
     #: Makes the call.
     call: Callable[[Any, Any], Any]
@@ -87,6 +90,20 @@ def check_values(cells: Any, _: Any, given: Any) -> None:
     assert np.array_equal(whole(cells.release()), expected)
 
 
+def update_weights(sketch: Any, weights: Any) -> None:
+    # Keys stand in one dimension; what has more is laid out so.
+    if np.ndim(weights) > 1:
+        flat = np.asarray(weights).reshape(-1)
+        weights = [] if flat.size == 0 and isinstance(weights, list) else flat
+    sketch.update(np.arange(np.size(np.asarray(weights))) % SIZE, weights)
+
+
+def check_totals(sketch: Any, _: Any, given: Any) -> None:
+    expected = START.copy()
+    np.add.at(expected, np.arange(given.size) % SIZE, given.ravel().astype(np.int64))
+    assert np.array_equal(whole(sketch.estimate(range(SIZE))), expected)
+
+
 def update_rows(cells: Any, rows: Any) -> None:
     cells.update_batch(rows)
 
@@ -109,6 +126,7 @@ ARRAYS: dict[tuple[str, str], Entry] = {
     ),
     ("ContinualVector.update", "values"): Entry("float", "vector", update_values, check_values, BASE),
     ("ContinualVector.update_batch", "rows"): Entry("float", "vector", update_rows, check_rows, ROWS),
+    ("CountSketch.update", "weights"): Entry("int", "sketch", update_weights, check_totals, BASE),
 }
 
 
@@ -117,10 +135,12 @@ def structure_call(name: str) -> Callable[[str], Callable[[Any], Any]]:
     function: Any = fg
     for part in name.split("."):
         function = getattr(function, part)
-    first = {"size": 3} if "Vector" in name else {}
+    first: dict[str, Any] = {"size": 3} if "Vector" in name else {"width": 16} if "Sketch" in name else {}
+    if not name.startswith("RawSketch"):
+        first |= {"horizon": 8, "privacy": fg.Zcdp(0.5)}
 
     def of(parameter: str) -> Callable[[Any], Any]:
-        base: dict[str, Any] = {**first, "horizon": 8, "privacy": fg.Zcdp(0.5)}
+        base = first
         return lambda given: function(**{**base, parameter: given})
 
     return of
@@ -132,6 +152,7 @@ PLAN = fg.ContinualCounter.plan(horizon=8, privacy=fg.Zcdp(0.5))
 INTEGERS: dict[tuple[str, str], tuple[Callable[[Any], Any], int]] = {
     ("Structure.advance", "to"): (lambda given: fresh("counter").advance(to=given), 3),
     ("Plan.error", "releases"): (lambda given: PLAN.error(0.9, given), 3),
+    ("CountSketch.top", "k"): (lambda given: fresh("sketch").top(given, among=[1, 2, 3, 4]), 3),
 }
 # Parameters that are one real number.
 REALS: dict[tuple[str, str], tuple[Callable[[Any], Any], float]] = {
@@ -143,19 +164,36 @@ REALS: dict[tuple[str, str], tuple[Callable[[Any], Any], float]] = {
     ("Budget.delta", "epsilon"): (lambda given: fg.Zcdp(1.0).delta(given), 1.0),
     ("Budget.split", "parts"): (lambda given: fg.Zcdp(1.0).split(0.25, given), 0.5),
     ("Plan.error", "confidence"): (PLAN.error, 0.5),
+    ("CountSketch.estimate", "confidence"): (
+        lambda given: fresh("sketch", insecure_seed=1).estimate(1, confidence=given),
+        0.5,
+    ),
 }
 # Parameters that are neither: no number, or a table of its own elsewhere.
-OTHERS: set[tuple[str, str]] = {("total", "items")}
-for function in ["ContinualCounter", "ContinualCounter.plan", "ContinualVector", "ContinualVector.plan"]:
+OTHERS: set[tuple[str, str]] = {
+    ("total", "items"),
+    # Keys and raw sketches: test_keys.py and test_sketch.py.
+    *{(function, "keys") for function in ["CountSketch.update", "CountSketch.estimate", "RawSketch.update"]},
+    *{("CountSketch.estimate", "error"), ("CountSketch.second_moment", "error"), ("CountSketch.top", "among")},
+    *{("CountSketch.merge", "raw"), ("RawSketch.merge", "raw"), ("RawSketch.update", "weights")},
+}
+CLASSES = [fg.ContinualCounter, fg.ContinualVector, fg.CountSketch]
+for function in ["RawSketch", *(f"{kind.__name__}{plan}" for kind in CLASSES for plan in ["", ".plan"])]:
     make = structure_call(function)
-    for parameter, value in [("horizon", 4), ("contributions", 2), ("insecure_seed", 5)]:
-        INTEGERS[function, parameter] = (make(parameter), value)
+    words = {"on_excess", "invalid"}
+    if function != "RawSketch":
+        words |= {"privacy", "mechanism", "protect"}
+        for parameter, value in [("horizon", 4), ("contributions", 2), ("insecure_seed", 5)]:
+            INTEGERS[function, parameter] = (make(parameter), value)
     if "Vector" in function:
         INTEGERS[function, "size"] = (make("size"), 3)
         REALS[function, "max_norm"] = (make("max_norm"), 2.0)
     else:
         INTEGERS[function, "max_weight"] = (make("max_weight"), 2)
-    OTHERS |= {(function, name) for name in ["privacy", "mechanism", "protect", "on_excess", "invalid"]}
+    if "Sketch" in function:
+        for parameter, value in [("width", 32), ("depth", 3), ("hash_seed", 5)]:
+            INTEGERS[function, parameter] = (make(parameter), value)
+    OTHERS |= {(function, name) for name in words}
 
 
 def parameters_of(name: str, function: Any) -> set[tuple[str, str]]:
@@ -172,8 +210,8 @@ def public_parameters() -> set[tuple[str, str]]:
             if callable(thing):
                 found |= parameters_of(name, thing)
             continue
-        if issubclass(thing, BaseException):
-            continue
+        if issubclass(thing, (BaseException, tuple)):
+            continue  # raised or returned, and not made by users
         if "__new__" in vars(thing):
             found |= parameters_of(name, thing)
         for method in vars(thing):
@@ -713,8 +751,8 @@ def test_an_integer_parameter_out_of_range_is_refused_with_what_is_allowed(
 
 @INTEGER_PARAMETERS
 def test_none_is_no_integer(call: Callable[[Any], Any], good: int, request: pytest.FixtureRequest) -> None:
-    if any(name in request.node.name for name in ["insecure_seed", "advance to"]):
-        call(None)  # documented: no seed, the next step
+    if any(name in request.node.name for name in ["insecure_seed", "hash_seed", "advance to"]):
+        call(None)  # documented: no seed or any, the next step
         return
     with pytest.raises(TypeError, match="NoneType"):
         call(None)

@@ -87,6 +87,9 @@ def test_everything_public_has_a_docstring(name: str) -> None:
 def test_the_list_of_public_things_is_no_empty_shell() -> None:
     for name in [
         "ContinualVector.update_batch",
+        "CountSketch.top",
+        "RawSketch.merge",
+        "Interval.lower",
         "ContinualCounter.noise_std",
         "Zcdp.epsilon",
         "Plan.error",
@@ -96,21 +99,36 @@ def test_the_list_of_public_things_is_no_empty_shell() -> None:
 
 
 def test_a_docstring_names_every_parameter_of_the_constructors() -> None:
-    for thing in [fg.ContinualCounter, fg.ContinualVector, fg.Zcdp, fg.Gdp, fg.ApproxDp]:
+    for thing in [
+        fg.ContinualCounter,
+        fg.ContinualVector,
+        fg.CountSketch,
+        fg.RawSketch,
+        fg.Zcdp,
+        fg.Gdp,
+        fg.ApproxDp,
+    ]:
         for parameter in inspect.signature(thing).parameters:
-            assert re.search(rf"^{parameter} : ", thing.__doc__ or "", re.MULTILINE), (thing, parameter)
+            # Alone with its type, or in a list of those that are as elsewhere.
+            shown = rf"^{parameter} : |^([a-z_]+, )*{parameter}(, [a-z_]+)*$"
+            assert re.search(shown, thing.__doc__ or "", re.MULTILINE), (thing, parameter)
 
 
 def test_signatures_show_the_defaults_that_hold() -> None:
     built: Any
     plan: Any
-    for plan in [fg.ContinualCounter.plan, fg.ContinualVector.plan]:
-        given: dict[str, Any] = {"horizon": 8, "privacy": fg.Zcdp(1.0)}
-        if plan is fg.ContinualVector.plan:
-            given["size"] = 3
+    own: Any
+    for plan, own in [
+        (fg.ContinualCounter.plan, {}),
+        (fg.ContinualVector.plan, {"size": 3}),
+        (fg.CountSketch.plan, {"width": 16}),
+    ]:
+        given: dict[str, Any] = {"horizon": 8, "privacy": fg.Zcdp(1.0), **own}
         built = plan(**given).build()
         for name, parameter in inspect.signature(plan).parameters.items():
-            if parameter.default is not inspect.Parameter.empty:
+            if name == "hash_seed":
+                assert isinstance(built.hash_seed, int)  # drawn at random
+            elif parameter.default is not inspect.Parameter.empty:
                 assert getattr(built, name) == parameter.default
             assert inspect.signature(type(built)).parameters[name] == parameter
 

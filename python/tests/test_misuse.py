@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from helpers import counter, raised_by, vector, whole
+from helpers import counter, raised_by, read, vector, whole
 
 import fastgame as fg
 
@@ -32,7 +32,11 @@ def make_vector(**parameters: Any) -> Any:
     return fg.ContinualVector(20, horizon=8, privacy=PRIVACY, **parameters)
 
 
-STRUCTURES = pytest.mark.parametrize("make", [make_counter, make_vector])
+def make_sketch(**parameters: Any) -> Any:
+    return fg.CountSketch(width=16, horizon=8, privacy=PRIVACY, **{"hash_seed": 1, **parameters})
+
+
+STRUCTURES = pytest.mark.parametrize("make", [make_counter, make_vector, make_sketch])
 
 
 def pickle_by(protocol: int) -> Callable[[Any], Any]:
@@ -52,10 +56,10 @@ COPIES: dict[str, Callable[[Any], Any]] = {
 @pytest.mark.parametrize("how", COPIES)
 def test_a_live_mechanism_is_not_copied(make: Callable[[], Any], how: str) -> None:
     structure = make()
-    before = structure.release()
+    before = read(structure)
     with pytest.raises(fg.CopyError, match=r"cannot be copied or pickled: .* second release"):
         COPIES[how](structure)
-    assert np.array_equal(structure.release(), before)
+    assert np.array_equal(read(structure), before)
 
 
 @STRUCTURES
@@ -119,8 +123,20 @@ def name_of_error(call: Callable[[], Any]) -> str:
 
 def uses_of(structure: Any) -> list[Callable[[], Any]]:
     """Every way to use a structure."""
+    own: list[Callable[[], Any]] = []
+    if isinstance(structure, fg.CountSketch):
+        raw = fg.RawSketch(width=16, hash_seed=1)
+        own = [
+            structure.raw,
+            structure.second_moment,
+            lambda: structure.merge(raw),
+            lambda: structure.estimate(1, error=True),
+            lambda: structure.estimate([1], confidence=0.9),
+            lambda: structure.top(1, among=[1, 2]),
+        ]
     return [
-        structure.release,
+        *own,
+        lambda: read(structure),
         lambda: structure.update(1),
         structure.advance,
         lambda: structure.advance(to=5),
@@ -141,11 +157,11 @@ def test_a_forked_child_cannot_use_its_copy(make: Callable[[], Any]) -> None:
     structure.update(1)
     names = in_a_child(lambda: [name_of_error(use) for use in uses_of(structure)])
     assert set(names) == {"CopyError"}
-    message = in_a_child(lambda: str(raised_by(structure.release)))
+    message = in_a_child(lambda: str(raised_by(lambda: read(structure))))
     assert "fork" in message
     assert "make a new one" in message
     structure.advance()
-    structure.release()
+    read(structure)
 
 
 def test_parameters_can_still_be_read_in_a_child() -> None:
@@ -163,7 +179,7 @@ def test_a_grandchild_cannot_use_its_copy_either() -> None:
 @STRUCTURES
 def test_a_new_structure_in_a_child_works_and_has_noise_of_its_own(make: Callable[[], Any]) -> None:
     def noise() -> list[float]:
-        return [float(value) for _ in range(20) for value in np.atleast_1d(make().release())]
+        return [float(value) for _ in range(20) for value in np.atleast_1d(read(make()))]
 
     # Noise of standard deviation 14 on a lattice of step 1/8 or so: 20 values in a row do not agree by chance
     # (probability < 10^-30). Rejects a generator whose state a fork copies.
@@ -224,7 +240,7 @@ def test_repr_shows_parameters_and_the_step_and_no_data(make: Callable[..., Any]
         for _ in range(step):
             busy.update(0)
         before = repr(busy)
-        busy.release()
+        read(busy)
         assert repr(busy) == before == str(busy) == f"{busy}"
         silent.advance(to=step)
         assert repr(silent) == before
@@ -317,7 +333,16 @@ def test_structures_are_made_by_their_own_classes_alone() -> None:
     for made in [fg.Structure, fg.Budget, fg.Plan]:
         with pytest.raises(TypeError, match="cannot create"):
             made()
-    for final in [fg.ContinualCounter, fg.ContinualVector, fg.Plan, fg.Zcdp, fg.Gdp, fg.ApproxDp]:
+    for final in [
+        fg.ContinualCounter,
+        fg.ContinualVector,
+        fg.CountSketch,
+        fg.RawSketch,
+        fg.Plan,
+        fg.Zcdp,
+        fg.Gdp,
+        fg.ApproxDp,
+    ]:
         with pytest.raises(TypeError, match="not an acceptable base type"):
             type("Sub", (final,), {})
     for base in [fg.Structure, fg.Budget]:
@@ -352,6 +377,9 @@ def test_a_method_of_one_class_refuses_an_object_of_another() -> None:
     for method, other in [
         (fg.ContinualVector.release, make_counter()),
         (fg.ContinualCounter.release, make_vector()),
+        (fg.CountSketch.second_moment, make_vector()),
+        (fg.ContinualVector.release, make_sketch()),
+        (fg.RawSketch.merge, make_sketch()),
         (fg.Structure.advance, fg.Zcdp(1.0)),
         (fg.Budget.epsilon, make_counter()),
     ]:

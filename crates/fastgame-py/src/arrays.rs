@@ -8,7 +8,7 @@ use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyModule, PyString, PyTuple};
+use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyModule, PyString, PyTuple};
 
 /// Numbers in the order given, and the shape that they had: empty for a scalar.
 pub(crate) struct Numbers<T> {
@@ -98,6 +98,11 @@ pub(crate) fn type_name(object: &Bound<'_, PyAny>) -> String {
     object.get_type().name().map_or_else(|_| "an object".into(), |name| name.to_string())
 }
 
+/// Whether an object is one of numpy's truth values, which some versions convert to integers.
+pub(crate) fn is_numpy_bool(object: &Bound<'_, PyAny>) -> PyResult<bool> {
+    object.is_instance(&numpy_module(object.py())?.getattr(intern!(object.py(), "bool_"))?)
+}
+
 /// Whether an object is a truth value, an array, or one of numpy's scalars that is no real number: they convert to
 /// numbers, but are hardly meant so.
 fn is_no_number(object: &Bound<'_, PyAny>) -> PyResult<bool> {
@@ -147,6 +152,16 @@ pub(crate) fn integers(object: &Bound<'_, PyAny>, name: &str, beyond: Beyond) ->
         }
     }
     let py = object.py();
+    if let Ok(list) = object.cast::<PyList>() {
+        // Numpy makes ones of them, beside integers.
+        let numpy_bool = numpy_module(py)?.getattr(intern!(py, "bool_"))?;
+        let is_bool = |item: Bound<'_, PyAny>| item.is_instance_of::<PyBool>() || item.get_type().is(&numpy_bool);
+        if let Some(position) = list.iter().position(is_bool) {
+            return Err(PyTypeError::new_err(format!(
+                "{name} must be integers; bool was given at position {position}"
+            )));
+        }
+    }
     let array = as_array(object, name)?;
     let shape = array.shape().to_vec();
     let dtype = array.dtype();

@@ -7,15 +7,15 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::pyclass_init::PyClassInitializer as Init;
-use pyo3::sync::{MutexExt, PyOnceLock};
+use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBytes, PyDict, PyTuple};
 
 use crate::arrays::{Argument, Beyond, float_parameter, integers, output, unsigned_parameter};
-use crate::error::{CoreError, StateError};
+use crate::error::CoreError;
 use crate::keys::{KeyColumn, Keys, keys};
 use crate::parameters::{Arguments, Parameters, describe_shape, raw_parameters};
 use crate::plan::Plan;
-use crate::structure::Structure;
+use crate::structure::{Structure, locked};
 
 /// Runs an expression for the keys of whichever type.
 macro_rules! with_keys {
@@ -59,12 +59,22 @@ macro_rules! with_keys {
 #[pyclass(frozen, extends = Structure, module = "fastgame")]
 pub(crate) struct CountSketch {
     keyer: Keyer,
+    shape: SketchShape,
 }
 
-/// A class of results or a helper for them: they are Python, for named tuples.
+/// Something of the package's Python half, such as the named tuples of results.
+fn imported<'py>(
+    py: Python<'py>,
+    cell: &'static PyOnceLock<Py<PyAny>>,
+    module: &str,
+    name: &str,
+) -> PyResult<Bound<'py, PyAny>> {
+    Ok(cell.get_or_try_init(py, || Ok::<_, PyErr>(py.import(module)?.getattr(name)?.unbind()))?.bind(py).clone())
+}
+
+/// A class of results.
 fn result_class<'py>(py: Python<'py>, cell: &'static PyOnceLock<Py<PyAny>>, name: &str) -> PyResult<Bound<'py, PyAny>> {
-    let class = cell.get_or_try_init(py, || Ok::<_, PyErr>(py.import("fastgame._results")?.getattr(name)?.unbind()))?;
-    Ok(class.bind(py).clone())
+    imported(py, cell, "fastgame._results", name)
 }
 
 /// Weights for `count` keys: one for all, or one each.
@@ -75,6 +85,9 @@ fn weights(given: Argument<'_>, count: usize, scalar: bool) -> PyResult<Result<i
     match shape.as_slice() {
         [] => Ok(Ok(values[0])),
         [length] if *length == count && !scalar => Ok(Err(values)),
+        _ if scalar => Err(PyValueError::new_err(format!(
+            "weights must be one integer for a single key; an array of shape {shape:?} was given"
+        ))),
         _ => Err(PyValueError::new_err(format!(
             "weights must be one integer, or one for each of the {count} keys; an array of shape {shape:?} was given"
         ))),
@@ -93,11 +106,7 @@ impl CountSketch {
         let shape = parameters.sketch_shape();
         let structure = Structure::new(parameters)?;
         let Some(shape) = shape else { return Err(PyTypeError::new_err("not the parameters of a sketch")) };
-        Ok(Init::from(structure).add_subclass(Self { keyer: Keyer::new(shape.hash_seed) }))
-    }
-
-    fn shape(slf: &Bound<'_, Self>) -> Option<SketchShape> {
-        slf.as_super().get().parameters().sketch_shape()
+        Ok(Init::from(structure).add_subclass(Self { keyer: Keyer::new(shape.hash_seed), shape }))
     }
 }
 
@@ -122,26 +131,26 @@ impl CountSketch {
 
     /// Buckets in a row.
     #[getter]
-    fn width(slf: &Bound<'_, Self>) -> Option<usize> {
-        Self::shape(slf).map(|shape| shape.width)
+    fn width(&self) -> usize {
+        self.shape.width
     }
 
-    /// Rows.
+    /// Rows, an odd number.
     #[getter]
-    fn depth(slf: &Bound<'_, Self>) -> Option<usize> {
-        Self::shape(slf).map(|shape| shape.depth)
+    fn depth(&self) -> usize {
+        self.shape.depth
     }
 
     /// The largest absolute weight of one update.
     #[getter]
-    fn max_weight(slf: &Bound<'_, Self>) -> Option<u32> {
-        Self::shape(slf).map(|shape| shape.max_weight)
+    fn max_weight(&self) -> u32 {
+        self.shape.max_weight
     }
 
     /// The seed of the hash functions.
     #[getter]
-    fn hash_seed(slf: &Bound<'_, Self>) -> Option<u64> {
-        Self::shape(slf).map(|shape| shape.hash_seed)
+    fn hash_seed(&self) -> u64 {
+        self.shape.hash_seed
     }
 
     /// Adds weights to keys at the present step, each pair an update of its own; all or nothing.
@@ -242,14 +251,22 @@ impl CountSketch {
         k: &Bound<'py, PyAny>,
         among: &Bound<'py, PyAny>,
     ) -> PyResult<Bound<'py, PyAny>> {
+        const COLUMNS: &str = "fastgame._columns";
+        static LASTING: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+        static PICK: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
         static TOP: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
         let py = slf.py();
         let k: usize = unsigned_parameter(k, "k", "an integer that is at least 0")?;
-        let KeyColumn { keys, scalar } = self::keys(among, slf.get().keyer)?;
+        let among = imported(py, &LASTING, COLUMNS, "lasting")?.call1((among,))?;
+        let KeyColumn { keys, scalar } = self::keys(&among, slf.get().keyer)?;
         if scalar {
             return Err(PyTypeError::new_err("among must be a column of keys; a single key was given"));
         }
         let (count, structure) = (keys.len(), slf.as_super().get());
+        if count > 0 {
+            // A column that keys cannot be picked from is refused before anything is read.
+            imported(py, &PICK, COLUMNS, "pick")?.call1((&among, 0))?;
+        }
         let values =
             with_keys!(&keys, keys => structure.with_sketch(py, count, |sketch, rng| sketch.estimate(keys, rng)))?;
         let mut order: Vec<usize> = (0..count).collect();
@@ -257,7 +274,7 @@ impl CountSketch {
         order.sort_by(|&a, &b| values[b].total_cmp(&values[a]));
         order.truncate(k);
         let values: Vec<f64> = order.iter().map(|&place| values[place]).collect();
-        result_class(py, &TOP, "top")?.call1((among, order, values))
+        imported(py, &TOP, COLUMNS, "top")?.call1((among, order, values))
     }
 
     /// An unbiased estimate of the sum of squared totals of all keys (the size of a self-join) at the present step.
@@ -287,7 +304,7 @@ impl CountSketch {
     ///     As `update`.
     fn merge(slf: &Bound<'_, Self>, raw: &Bound<'_, RawSketch>) -> PyResult<()> {
         // A copy, so that no two locks are held at once.
-        let raw = raw.get().with(slf.py(), |raw| raw.clone())?;
+        let raw = raw.get().with(slf.py(), raw.get().cells(), |raw| raw.clone())?;
         let structure = slf.as_super().get();
         structure.with_sketch(slf.py(), structure.parameters().cells(), |sketch, _| sketch.merge(&raw))
     }
@@ -316,11 +333,17 @@ impl From<CoreRawSketch> for RawSketch {
 }
 
 impl RawSketch {
-    fn with<T: Send>(&self, py: Python<'_>, call: impl FnOnce(&mut CoreRawSketch) -> T + Send) -> PyResult<T> {
-        let mut raw = self.raw.lock_py_attached(py).map_err(|_| {
-            StateError(py, "an earlier call on this sketch was interrupted by a fault; it is not used again")
-        })?;
-        Ok(call(&mut raw))
+    fn with<T: Send>(
+        &self,
+        py: Python<'_>,
+        work: usize,
+        call: impl FnOnce(&mut CoreRawSketch) -> T + Send,
+    ) -> PyResult<T> {
+        locked(py, &self.raw, work, call)
+    }
+
+    fn cells(&self) -> usize {
+        self.shape.width * self.shape.depth
     }
 }
 
@@ -340,7 +363,7 @@ impl RawSketch {
         self.shape.width
     }
 
-    /// Rows.
+    /// Rows, an odd number.
     #[getter]
     fn depth(&self) -> usize {
         self.shape.depth
@@ -363,7 +386,8 @@ impl RawSketch {
     fn update(&self, py: Python<'_>, keys: &Bound<'_, PyAny>, weights: Argument<'_>) -> PyResult<()> {
         let KeyColumn { keys, scalar } = self::keys(keys, self.keyer)?;
         let weights = self::weights(weights, keys.len(), scalar)?;
-        with_keys!(&keys, keys => self.with(py, |raw| raw.update(keys, as_weights(&weights))))?.map_err(CoreError)?;
+        with_keys!(&keys, keys => self.with(py, keys.len(), |raw| raw.update(keys, as_weights(&weights))))?
+            .map_err(CoreError)?;
         Ok(())
     }
 
@@ -374,8 +398,8 @@ impl RawSketch {
     /// IncompatibleError
     ///     Width, depth, max_weight or hash_seed differ.
     fn merge(&self, py: Python<'_>, raw: &Bound<'_, RawSketch>) -> PyResult<()> {
-        let other = raw.get().with(py, |raw| raw.clone())?;
-        Ok(self.with(py, |raw| raw.merge(&other))?.map_err(CoreError)?)
+        let other = raw.get().with(py, self.cells(), |raw| raw.clone())?;
+        Ok(self.with(py, self.cells(), |raw| raw.merge(&other))?.map_err(CoreError)?)
     }
 
     fn __repr__(&self) -> String {
@@ -384,7 +408,7 @@ impl RawSketch {
 
     fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyTuple>)> {
         let py = slf.py();
-        let bytes = slf.get().with(py, |raw| raw.to_bytes())?;
+        let bytes = slf.get().with(py, slf.get().cells(), |raw| raw.to_bytes())?;
         let rebuild = slf.get_type().getattr(intern!(py, "_from_bytes"))?;
         Ok((rebuild, PyTuple::new(py, [PyBytes::new(py, &bytes)])?))
     }

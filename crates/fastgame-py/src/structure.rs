@@ -91,6 +91,22 @@ impl Live {
     }
 }
 
+/// Runs a call under a lock; `work` elements of it decide whether other threads may run meanwhile.
+pub(crate) fn locked<L: Send, T: Send>(
+    py: Python<'_>,
+    lock: &Mutex<L>,
+    work: usize,
+    call: impl FnOnce(&mut L) -> T + Send,
+) -> PyResult<T> {
+    let poisoned =
+        || StateError(py, "an earlier call on this structure was interrupted by a fault; it is not used again");
+    if work > DETACH_ABOVE {
+        py.detach(|| lock.lock().map(|mut inner| call(&mut inner)).map_err(|_| ())).map_err(|()| poisoned())
+    } else {
+        lock.lock_py_attached(py).map(|mut inner| call(&mut inner)).map_err(|_| poisoned())
+    }
+}
+
 impl Structure {
     pub(crate) fn new(parameters: Parameters) -> PyResult<Self> {
         let (kind, seed) = (parameters.kind().name(), parameters.insecure_seed);
@@ -120,7 +136,7 @@ impl Structure {
         &self.parameters
     }
 
-    /// Runs one core call under the lock; `work` elements of it decide whether other threads may run meanwhile.
+    /// Runs one core call under the lock, in the process that made the mechanism.
     fn with<T: Send>(&self, py: Python<'_>, work: usize, call: impl FnOnce(&mut Live) -> T + Send) -> PyResult<T> {
         // Before the lock: a fork may have copied it while it was held.
         if Process::current() != self.process {
@@ -131,13 +147,7 @@ impl Structure {
                  of its own",
             ));
         }
-        let poisoned =
-            || StateError(py, "an earlier call on this structure was interrupted by a fault; it is not used again");
-        if work > DETACH_ABOVE {
-            py.detach(|| self.live.lock().map(|mut live| call(&mut live)).map_err(|_| ())).map_err(|()| poisoned())
-        } else {
-            self.live.lock_py_attached(py).map(|mut live| call(&mut live)).map_err(|_| poisoned())
-        }
+        locked(py, &self.live, work, call)
     }
 
     /// Adds rows, and counts what was dropped for the operator.

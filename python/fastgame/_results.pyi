@@ -1,0 +1,20 @@
+from typing import Any, Generic, NamedTuple, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+# One number for one key, an array for a column. (At run time a generic named tuple would need Python 3.11.)
+_Values = TypeVar("_Values", float, npt.NDArray[np.float64])
+
+class Estimate(NamedTuple, Generic[_Values]):
+    value: _Values
+    std: _Values
+
+class Interval(NamedTuple, Generic[_Values]):
+    value: _Values
+    lower: _Values
+    upper: _Values
+
+class Top(NamedTuple):
+    key: Any
+    value: float
