@@ -17,7 +17,7 @@ use rand_core::TryCryptoRng;
 
 use crate::calibration::{Mechanism, Unit};
 use crate::error::{Error, Result};
-use crate::hash::{HashFamily, Key, Keyer};
+use crate::hash::{BLOCK, HashFamily, Key, Keyer};
 use crate::math::{erfc, exp, sqrt};
 use crate::plan::{Plan, two_sided_quantile};
 use crate::privacy::Loss;
@@ -113,6 +113,15 @@ impl WeightsOrOwned<'_> {
             Self::Owned(weights) => weights[index],
         }
     }
+
+    /// The weight of all, or those from a key on.
+    fn starting_at(&self, index: usize) -> core::result::Result<i64, &[i64]> {
+        match self {
+            Self::All(weight) => Ok(*weight),
+            Self::Each(weights) => Err(&weights[index..]),
+            Self::Owned(weights) => Err(&weights[index..]),
+        }
+    }
 }
 
 fn check_weights<'a>(
@@ -147,7 +156,9 @@ fn check_weights<'a>(
             Err(Error::Shape { what: "there must be one weight for each key" })
         }
         Weights::Each(weights) => {
-            let sum = |weights: &[i64]| weights.iter().map(|weight| u128::from(weight.unsigned_abs())).sum();
+            // Weights within the bound: as many as a page holds sum up in 64 bits.
+            let page = |weights: &[i64]| u128::from(weights.iter().map(|weight| weight.unsigned_abs()).sum::<u64>());
+            let sum = |weights: &[i64]| weights.chunks(4096).map(page).sum();
             match weights.iter().position(|&weight| over(weight)) {
                 None => Ok(Checked { weights: WeightsOrOwned::Each(weights), total: sum(weights), dropped: 0 }),
                 Some(position) if refuse => Err(excess(position)),
@@ -171,9 +182,25 @@ fn add_batch<K: Copy + Into<Key>>(
     keys: &[K],
     weights: &WeightsOrOwned<'_>,
 ) {
-    for (index, &key) in keys.iter().enumerate() {
-        let weight = weights.get(index);
-        hash.places(key.into(), |row, place| counters[(row << bits) + place.bucket] += place.sign * weight);
+    for (block, keys) in keys.chunks(BLOCK).enumerate() {
+        hash.rows(keys, |row, places| {
+            let counters = &mut counters[row << bits..][..1 << bits];
+            match weights.starting_at(block * BLOCK) {
+                Ok(weight) => {
+                    let signed = [weight, -weight];
+                    for place in places {
+                        counters[(place >> 1) as usize] += signed[(place & 1) as usize];
+                    }
+                }
+                Err(weights) => {
+                    for (place, weight) in places.iter().zip(weights) {
+                        // All ones where the sign is -1.
+                        let flip = -i64::from(place & 1);
+                        counters[(place >> 1) as usize] += (weight ^ flip) - flip;
+                    }
+                }
+            }
+        });
     }
 }
 
@@ -427,7 +454,7 @@ impl CountSketch {
         R: TryCryptoRng + ?Sized,
     {
         let SketchShape { depth, .. } = self.builder.shape;
-        // A swept cell costs a fraction of one that is looked up.
+        // A swept cell costs 1/3 (in cache) to 1/10 (beyond) of one that is looked up.
         if keys.len().saturating_mul(depth).saturating_mul(4) >= self.builder.shape.cells() {
             let cells = self.vector.release_all(rng)?;
             return Ok(self.medians(&cells, keys));
@@ -450,15 +477,31 @@ impl CountSketch {
     fn medians<K: Copy + Into<Key>>(&self, cells: &[f64], keys: &[K]) -> Vec<f64> {
         let bits = self.builder.shape.bucket_bits();
         let depth = self.builder.shape.depth;
-        let mut row_values = [0.0; MAX_DEPTH];
-        keys.iter()
-            .map(|&key| {
-                self.hash.places(key.into(), |row, place| {
-                    row_values[row] = place.sign as f64 * cells[(row << bits) + place.bucket];
-                });
-                median(&mut row_values[..depth])
-            })
-            .collect()
+        let block = keys.len().clamp(1, BLOCK);
+        // The values of a block of keys, row by row.
+        let mut values = vec![0.0; block * depth];
+        let mut medians = Vec::with_capacity(keys.len());
+        for keys in keys.chunks(block) {
+            self.hash.rows(keys, |row, places| {
+                let cells = &cells[row << bits..][..1 << bits];
+                for (value, &place) in values[row * block..].iter_mut().zip(places) {
+                    *value = with_sign(cells[(place >> 1) as usize], place);
+                }
+            });
+            if depth == 5 {
+                let row = |row: usize| &values[row * block..][..keys.len()];
+                let (a, b, c, d, e) = (row(0), row(1), row(2), row(3), row(4));
+                medians.extend((0..keys.len()).map(|key| median_of_five([a[key], b[key], c[key], d[key], e[key]])));
+            } else {
+                let mut of_key = [0.0; MAX_DEPTH];
+                medians.extend((0..keys.len()).map(|key| {
+                    let rows = values.chunks_exact(block);
+                    of_key.iter_mut().zip(rows).for_each(|(value, row)| *value = row[key]);
+                    median(&mut of_key[..depth])
+                }));
+            }
+        }
+        medians
     }
 
     /// Estimates with an error: an interval of that half width about an estimate covers the truth with probability
@@ -661,16 +704,29 @@ fn zeroed(cells: usize) -> Result<Vec<i64>> {
     Ok(vec![0; cells])
 }
 
-/// The median of an odd number of values; reorders them.
+/// A cell times the sign in the lowest bit of a place.
+#[inline]
+fn with_sign(cell: f64, place: u32) -> f64 {
+    f64::from_bits(cell.to_bits() ^ u64::from(place) << 63)
+}
+
+/// The median of five values, no NaN among them: comparisons without a branch, a single instruction each. Zero is +0.0.
+#[inline]
+fn median_of_five([a, b, c, d, e]: [f64; 5]) -> f64 {
+    let min = |a: f64, b: f64| if a < b { a } else { b };
+    let max = |a: f64, b: f64| if a > b { a } else { b };
+    let (a, b) = (min(a, b), max(a, b));
+    let (c, d) = (min(c, d), max(c, d));
+    let (low, high) = (max(a, c), min(b, d));
+    let (low, high) = (min(low, high), max(low, high));
+    max(low, min(high, e)) + 0.0
+}
+
+/// The median of an odd number of values; reorders them. Zero is +0.0.
 #[inline]
 fn median(values: &mut [f64]) -> f64 {
-    if let [a, b, c, d, e] = *values {
-        // The common depth: six comparisons without a branch.
-        let (a, b) = (a.min(b), a.max(b));
-        let (c, d) = (c.min(d), c.max(d));
-        let (low, high) = (a.max(c), b.min(d));
-        let (low, high) = (low.min(high), low.max(high));
-        return low.max(high.min(e));
+    if let &mut [a, b, c, d, e] = values {
+        return median_of_five([a, b, c, d, e]);
     }
     // Insertion sort: a sketch has few rows.
     for end in 1..values.len() {
@@ -680,7 +736,7 @@ fn median(values: &mut [f64]) -> f64 {
             place -= 1;
         }
     }
-    values[values.len() / 2]
+    values[values.len() / 2] + 0.0
 }
 
 /// The probability `q` with which each of `depth` independent symmetric values is beyond a bound on either side, when
@@ -721,3 +777,6 @@ fn median_variance(n: usize) -> f64 {
     }
     second / mass
 }
+
+#[cfg(test)]
+mod tests;
