@@ -1,6 +1,6 @@
 //! Statistics of changing data, released at any time step, under one privacy guarantee for all answers together.
 //!
-//! This crate is the mathematics of fastgame: counters and vectors under continual observation with the noise of the
+//! This crate is the mathematics of fastgame: counters, vectors and CountSketches under continual observation with the noise of the
 //! binary tree mechanism, drawn only for what is read, when it is read, in constant time. It implements "A Fast
 //! Gaussian Mechanism under Continual Observation, with Applications" (Pagh and Sejer, 2026), with an exact
 //! calibration; for the same privacy the paper's has 1.8 times the variance at a year of hours, 2.1 times at 2^62 steps.
@@ -26,8 +26,8 @@
 //! It does not hold a generator, ask the system for randomness, know wall-clock time, use threads or do I/O; it has
 //! no unsafe code and needs an allocator only (`default-features = false` for `no_std`).
 //!
-//! Inside the crate a file uses only files to its right: `plan -> sketch -> vector, hash -> mechanism -> noise, calibration, lattice
-//! -> privacy, time, level_set -> math, error`.
+//! Inside the crate a file uses only files to its right: `plan -> sketch -> vector, hash -> mechanism -> noise,
+//! calibration, lattice -> privacy, quantile, time, level_set -> math, error`.
 
 #![no_std]
 #![cfg_attr(docsrs, feature(doc_cfg))]
@@ -47,6 +47,7 @@ mod mechanism;
 mod noise;
 mod plan;
 mod privacy;
+mod quantile;
 #[cfg(test)]
 mod reference;
 mod sketch;

@@ -18,9 +18,9 @@ use rand_core::TryCryptoRng;
 use crate::calibration::{Mechanism, Unit};
 use crate::error::{Error, Result};
 use crate::hash::{BLOCK, HashFamily, Key, Keyer};
-use crate::math::{erfc, exp, sqrt};
-use crate::plan::{Plan, two_sided_quantile};
+use crate::math::sqrt;
 use crate::privacy::Loss;
+use crate::quantile::{median_variance, tail_of_one_row, two_sided_quantile};
 use crate::vector::{Builder, Cells, ContinualVector, Invalid, OnExcess};
 
 /// The largest width, `2^30` buckets a row.
@@ -283,18 +283,10 @@ impl SketchBuilder {
     }
 
     /// The parameters of the vector underneath.
-    fn vector(&self) -> Result<Builder> {
+    pub(crate) fn vector(&self) -> Result<Builder> {
         self.shape.check()?;
         let rows = vec![self.shape.width; self.shape.depth];
         Ok(self.base.clone().blocks(&rows).cells_of_update(self.shape.max_weight, self.shape.depth as u32))
-    }
-
-    /// What the parameters amount to; the error is that of one cell (see [`CountSketch::estimate`] for keys).
-    ///
-    /// # Errors
-    /// As [`SketchBuilder::build`].
-    pub fn plan(&self) -> Result<Plan> {
-        self.vector()?.plan()
     }
 
     /// As [`Builder::insecure_key`].
@@ -737,45 +729,6 @@ fn median(values: &mut [f64]) -> f64 {
         }
     }
     values[values.len() / 2] + 0.0
-}
-
-/// The probability `q` with which each of `depth` independent symmetric values is beyond a bound on either side, when
-/// their median is beyond it with probability `tail`: `2 P(Bin(depth, q / 2) > depth / 2) = tail`, by bisection.
-fn tail_of_one_row(depth: usize, tail: f64) -> f64 {
-    let median_tail = |q: f64| {
-        let p = q / 2.0;
-        // P(Bin(depth, p) = k) for k = 0, 1, ..., by the ratio of neighbours.
-        let mut term = (0..depth).fold(1.0, |product, _| product * (1.0 - p));
-        let mut sum = 0.0;
-        for k in 0..=depth {
-            if k > depth / 2 {
-                sum += term;
-            }
-            term *= (depth - k) as f64 / (k + 1) as f64 * p / (1.0 - p);
-        }
-        2.0 * sum
-    };
-    let (mut low, mut high) = (0.0, 1.0);
-    for _ in 0..60 {
-        let middle = 0.5 * (low + high);
-        if median_tail(middle) < tail { low = middle } else { high = middle }
-    }
-    high
-}
-
-/// The variance of the median of `n` independent standard normals, `n` odd: by the trapezoidal rule, whose error is far
-/// below the rounding of floats for such an integrand.
-fn median_variance(n: usize) -> f64 {
-    const STEP: f64 = 1.0 / 64.0;
-    let (mut mass, mut second) = (0.0, 0.0);
-    for i in -640..=640 {
-        let x = f64::from(i) * STEP;
-        let above = 0.5 * erfc(x / sqrt(2.0));
-        let weight = (0..n / 2).fold(exp(-0.5 * x * x), |product, _| product * 4.0 * above * (1.0 - above));
-        mass += weight;
-        second += x * x * weight;
-    }
-    second / mass
 }
 
 #[cfg(test)]

@@ -35,7 +35,7 @@ impl Plan {
         self.parameters.privacy(py)
     }
 
-    /// The standard deviation of the noise of a release; the same at every step.
+    /// The standard deviation of the noise of a cell, the same at every step: of a release of a counter or vector.
     #[getter]
     fn noise_std(&self) -> f64 {
         self.plan.noise_std()
@@ -66,6 +66,7 @@ impl Plan {
     }
 
     /// The error that `releases` given releases all stay within with probability `confidence` (or more: union bound).
+    /// Of a sketch: the error of estimates by noise alone; keys that collide add to it.
     ///
     /// Raises ValueError unless 0 < confidence < 1 and releases >= 1.
     #[pyo3(

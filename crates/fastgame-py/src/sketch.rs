@@ -120,7 +120,8 @@ impl CountSketch {
         Self::build(Parameters::sketch(&Arguments::new(arguments))?)
     }
 
-    /// What a sketch with these parameters would cost, without building it: a Plan, whose errors are those of one cell.
+    /// What a sketch with these parameters would cost, without building it: a Plan, whose error is that of an estimate by
+    /// noise alone.
     #[staticmethod]
     #[pyo3(signature = (**arguments), text_signature = "(*, horizon, privacy, width, depth=5, max_weight=1, \
         hash_seed=None, mechanism='tree', protect='update', contributions=1, on_excess='error', invalid='raise', \
