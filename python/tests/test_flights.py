@@ -20,10 +20,10 @@ def flights() -> Any:
 
 @pytest.mark.parametrize("what", ["aircraft", "routes"])
 def test_the_intervals_of_sketches_cover_the_flights_as_often_as_they_say(what: str, flights: Any) -> None:
-    # 12 sketches (hash and noise seeds 0 to 11) of about 330,000 flights; every aircraft (4,043) or route (224) is asked
-    # for. The mean share covered by 95 % intervals must lie between 93 % and 98 %. Its standard deviation over seeds is
-    # 0.12 % for aircraft and 0.45 % for routes, so alpha is below 1e-6. Rejects intervals for noise alone (cover 81 % of
-    # the aircraft) and for collisions alone (57 % of the routes).
+    # 12 sketches (hash and noise seeds 0 to 11) of about 330,000 flights; every aircraft (4,043) or route (224) is
+    # asked for. The mean share covered by 95 % intervals must lie between 93 % and 98 %. Its standard deviation over
+    # seeds is 0.12 % for aircraft and 0.45 % for routes, so alpha is below 1e-6. Rejects intervals for noise alone (it
+    # covers 81 % of the aircraft) and for collisions alone (57 % of the routes).
     if what == "aircraft":
         tails = flights["tailnum"].dropna()
         keys: Any = tails.to_numpy(dtype="U6")
