@@ -42,6 +42,7 @@ RUNS: dict[str, tuple[int, int]] = {
     "update/one": (4_096, 16_384),
     "update/sparse": (16 << 10, 64 << 10),
     "update/dense": (16 << 10, 64 << 10),
+    **{f"sketch/{what}": (16 << 10, 64 << 10) for what in ("update", "sweep", "look-up")},
     "level-by-level/sparse/40": (4_096, 16_384),
     **{f"floor/{access}/62": (4_096, 16_384) for access in ACCESSES},
 }

@@ -7,7 +7,7 @@ use std::hint::black_box;
 
 use chacha20::ChaCha12Rng;
 use fastgame_bench::{Access, CELLS, Floor, LevelByLevel, Pattern, Walk, below, generator, vector};
-use fastgame_core::{ContinualCounter, ContinualVector, Rows, Zcdp};
+use fastgame_core::{ContinualCounter, ContinualVector, CountSketch, Rows, Weights, Zcdp};
 
 type Failure = Box<dyn std::error::Error>;
 
@@ -28,6 +28,7 @@ fn run(path: &str, operations: usize) -> Result<(), Failure> {
     let mut rng = generator(7);
     match parts.as_slice() {
         ["update", what] => update(what, operations),
+        ["sketch", what] => sketch(what, operations, &mut rng),
         ["sweep", log_horizon] => sweep(log_horizon.parse()?, operations, &mut rng),
         ["counter", log_horizon] => counter(log_horizon.parse()?, operations, &mut rng),
         [what, access, log_horizon] => {
@@ -105,6 +106,25 @@ fn counter(log_horizon: u32, operations: usize, rng: &mut ChaCha12Rng) -> Result
     for step in 1..=operations as u64 {
         counter.vector_mut().advance(step)?;
         black_box(counter.release(rng)?);
+    }
+    Ok(())
+}
+
+/// An operation is one key, of 2^12 in a call: added, or estimated at a new step by look-ups or from a sweep.
+fn sketch(what: &str, operations: usize, rng: &mut ChaCha12Rng) -> Result<(), Failure> {
+    const KEYS: usize = 1 << 12;
+    let keys: Vec<u64> = (0..KEYS).map(|_| below(u64::MAX, rng)).collect();
+    let bits = if what == "look-up" { 18 } else { 12 };
+    let mut sketch = CountSketch::builder(1 << 40, Zcdp::new(0.5)?).width(1 << bits).depth(5).build()?;
+    for call in 1..=operations / KEYS {
+        match what {
+            "update" => black_box(sketch.update(&keys, Weights::All(1))?),
+            "sweep" | "look-up" => {
+                sketch.advance(call as u64 * 1_000_003)?;
+                black_box(sketch.estimate(&keys, rng)?.len() as u64)
+            }
+            _ => return Err("no such path".into()),
+        };
     }
     Ok(())
 }
