@@ -11,6 +11,8 @@ import os
 import pickle
 import random
 import struct
+import subprocess
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -735,3 +737,92 @@ def test_a_budget_counts_once_whatever_is_asked() -> None:
         counts.estimate(range(100), error=True)
         counts.top(3, among=range(10))
     assert fg.total(counts, fg.Zcdp(0.5)).rho == 0.75
+
+
+def test_intervals_are_never_narrower_than_the_noise() -> None:
+    # One cell, one key: the cells say nothing of the noise. 400 sketches (seeds 0 to 399), 95 % intervals; at least
+    # 91.5 % cover (binomial, alpha below 1e-3 for 95 %). Rejects the empirical quantile alone (covers 69 %).
+    covered = 0
+    for seed in range(400):
+        sketch = fg.CountSketch(horizon=1, privacy=fg.Zcdp(0.5), width=1, depth=1, hash_seed=seed, insecure_seed=seed)
+        sketch.update("x")
+        interval = sketch.estimate("x", confidence=0.95)
+        covered += interval.lower <= 1 <= interval.upper
+    assert covered >= 366
+
+
+def test_sketches_that_differ_in_the_hash_seed_do_not_share_noise() -> None:
+    def moment(hash_seed: int) -> float:
+        sketch = fg.CountSketch(horizon=8, privacy=fg.Zcdp(0.5), width=64, hash_seed=hash_seed, insecure_seed=3)
+        return sketch.second_moment()
+
+    assert moment(1) == moment(1) != moment(2)
+
+
+def test_a_key_that_unwraps_to_itself_is_refused() -> None:
+    class Endless:
+        def as_py(self) -> Any:
+            return self
+
+    raw = fg.RawSketch(width=4)
+    key: Any = Endless()
+    with pytest.raises(TypeError, match="keys must be"):
+        raw.update(key)
+
+
+def test_raw_sketches_whose_updates_cancel_can_be_added_for_ever() -> None:
+    raw = fg.RawSketch(width=4, max_weight=5, hash_seed=1)
+    raw.update(5, 5)
+    raw.update(5, -5)
+    for _ in range(80):
+        raw.merge(raw)
+
+
+def test_a_raw_sketch_that_memory_does_not_hold_is_an_error_and_no_abort() -> None:
+    script = """
+import resource, fastgame as fg
+sketch = fg.CountSketch(horizon=8, privacy=fg.Zcdp(0.5), width=2**24, hash_seed=1)
+size = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
+resource.setrlimit(resource.RLIMIT_AS, (size + 2**28, size + 2**28))
+try:
+    sketch.raw()
+except (MemoryError, ValueError) as error:
+    print("refused")
+"""
+    run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    assert (run.returncode, run.stdout.strip()) == (0, "refused"), run.stderr
+
+
+def test_a_raw_sketch_that_was_in_use_when_forked_is_refused_and_does_not_hang() -> None:
+    script = """
+import os, threading, time, numpy as np, fastgame as fg
+raw = fg.RawSketch(width=2**16, hash_seed=1)
+keys = np.arange(3_000_000)
+stop = threading.Event()
+def feed():
+    while not stop.is_set():
+        raw.update(keys)
+thread = threading.Thread(target=feed)
+thread.start()
+time.sleep(0.3)
+if (child := os.fork()) == 0:
+    try:
+        raw.update(1)
+    except fg.StateError:
+        pass
+    os._exit(0)
+for _ in range(500):
+    done, status = os.waitpid(child, os.WNOHANG)
+    if done:
+        break
+    time.sleep(0.01)
+else:
+    os.kill(child, 9)
+stop.set()
+thread.join()
+print(done == child)
+"""
+    run = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", script], capture_output=True, text=True, check=False, timeout=60
+    )
+    assert run.stdout.strip() == "True", run.stderr

@@ -16,7 +16,7 @@ use core::fmt;
 use rand_core::TryCryptoRng;
 
 use crate::calibration::{Mechanism, Unit};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, reserved};
 use crate::hash::{BLOCK, HashFamily, Key, Keyer};
 use crate::math::sqrt;
 use crate::privacy::Loss;
@@ -45,6 +45,10 @@ impl SketchShape {
     fn check(&self) -> Result<()> {
         if !self.width.is_power_of_two() || self.width > MAX_WIDTH {
             let allowed = "a power of two from 1 to 2^30";
+            return Err(Error::Parameter { name: "width", given: self.width.into(), allowed });
+        }
+        if self.width.checked_mul(self.depth).is_none() {
+            let allowed = "such that depth * width cells can be numbered";
             return Err(Error::Parameter { name: "width", given: self.width.into(), allowed });
         }
         if self.depth % 2 == 0 || self.depth > MAX_DEPTH {
@@ -294,7 +298,7 @@ impl SketchBuilder {
     /// # Errors
     /// As [`SketchBuilder::build`].
     pub fn insecure_key(&self, structure: &str, seed: u64) -> Result<[u8; 32]> {
-        Ok(self.vector()?.insecure_key(structure, seed))
+        Ok(self.vector()?.insecure_key_with(structure, seed, self.shape.hash_seed))
     }
 
     /// Builds the sketch, all cells zero, the clock at step 1.
@@ -312,7 +316,7 @@ impl SketchBuilder {
 
     fn assemble(&self, vector: ContinualVector) -> Result<CountSketch> {
         let hash = Arc::new(HashFamily::new(self.shape.hash_seed, self.shape.depth, self.shape.bucket_bits()));
-        Ok(CountSketch { vector, hash, builder: self.clone(), median_variance: median_variance(self.shape.depth) })
+        Ok(CountSketch { vector, hash, builder: self.clone() })
     }
 }
 
@@ -321,7 +325,6 @@ pub struct CountSketch {
     vector: ContinualVector,
     hash: Arc<HashFamily>,
     builder: SketchBuilder,
-    median_variance: f64,
 }
 
 /// Shows public parameters only.
@@ -405,17 +408,20 @@ impl CountSketch {
     }
 
     /// An empty sketch without noise that can be filled elsewhere and merged into this one.
-    pub fn raw(&self) -> RawSketch {
+    ///
+    /// # Errors
+    /// [`Error::Parameter`] if its cells do not fit in memory.
+    pub fn raw(&self) -> Result<RawSketch> {
         let SketchBuilder { shape, base } = &self.builder;
         let (shape, on_excess, invalid) = (*shape, base.on_excess, base.invalid);
-        RawSketch {
+        Ok(RawSketch {
             shape,
             on_excess,
             invalid,
             hash: Arc::clone(&self.hash),
-            counters: vec![0; shape.cells()],
+            counters: zeroed(shape.cells())?,
             total: 0,
-        }
+        })
     }
 
     /// Adds all updates of a raw sketch at the present step.
@@ -521,7 +527,9 @@ impl CountSketch {
         let rank = ((1.0 - tail) * cells.len() as f64) as usize;
         let rank = rank.min(cells.len() - 1);
         let (_, error, _) = cells.select_nth_unstable_by(rank, f64::total_cmp);
-        Ok(Estimates { values, error: *error })
+        // The noise's own quantile is known exactly, also where the cells are too few to tell.
+        let error = error.max(sqrt(self.vector.release_variance()) * two_sided_quantile(tail));
+        Ok(Estimates { values, error })
     }
 
     /// Estimates with a standard deviation: that of the normal law whose 95 % interval is the one of
@@ -560,7 +568,7 @@ impl CountSketch {
 
     /// `m(depth)`: the variance of the median of `depth` independent standard normals.
     pub fn median_variance(&self) -> f64 {
-        self.median_variance
+        median_variance(self.builder.shape.depth)
     }
 }
 
@@ -600,16 +608,29 @@ impl RawSketch {
         Ok(Self { shape, on_excess, invalid, hash, counters: zeroed(shape.cells())?, total: 0 })
     }
 
+    /// A copy, or an error if memory does not hold it.
+    ///
+    /// # Errors
+    /// [`Error::Memory`].
+    pub fn try_clone(&self) -> Result<Self> {
+        let mut counters = reserved(self.counters.len())?;
+        counters.extend_from_slice(&self.counters);
+        Ok(Self { hash: Arc::clone(&self.hash), counters, ..*self })
+    }
+
     /// The sketch as bytes, little-endian: to be sent to where it is merged. It holds exact counters: secret.
-    pub fn to_bytes(&self) -> Vec<u8> {
+    ///
+    /// # Errors
+    /// [`Error::Memory`].
+    pub fn to_bytes(&self) -> Result<Vec<u8>> {
         let SketchShape { width, depth, max_weight, hash_seed } = self.shape;
         let policy = u64::from(self.on_excess == OnExcess::Clip) | u64::from(self.invalid == Invalid::Drop) << 1;
         let fields = [width as u64, depth as u64, max_weight.into(), hash_seed, policy, self.total];
-        let mut bytes = Vec::with_capacity(8 * (RAW_FIELDS + self.counters.len()));
+        let mut bytes = reserved(8 * (RAW_FIELDS + self.counters.len()))?;
         bytes.extend(RAW_MAGIC);
         bytes.extend(fields.into_iter().flat_map(u64::to_le_bytes));
         bytes.extend(self.counters.iter().flat_map(|counter| counter.to_le_bytes()));
-        bytes
+        Ok(bytes)
     }
 
     /// A sketch from what [`RawSketch::to_bytes`] gave.
@@ -678,10 +699,14 @@ impl RawSketch {
         Ok(())
     }
 
-    /// The bound on the counters after adding `total` more.
+    /// The bound on the counters after adding `total` more; it is renewed from them when it is used up.
     fn grown(&self, total: u128) -> Result<u64> {
-        let sum = u128::from(self.total) + total;
-        u64::try_from(sum).ok().filter(|&sum| sum <= i64::MAX as u64).ok_or(Error::Overflow { position: 0 })
+        let limit = i64::MAX as u128;
+        let mut bound = u128::from(self.total);
+        if bound + total > limit {
+            bound = self.counters.iter().map(|counter| u128::from(counter.unsigned_abs())).max().unwrap_or(0);
+        }
+        if bound + total <= limit { Ok((bound + total) as u64) } else { Err(Error::Overflow { position: 0 }) }
     }
 }
 

@@ -270,6 +270,11 @@ impl Builder {
     /// structures with different parameters and one seed do not share noise, a second structure with the same
     /// parameters repeats it. Not for production: whoever knows the seed knows the noise.
     pub fn insecure_key(&self, structure: &str, seed: u64) -> [u8; 32] {
+        self.insecure_key_with(structure, seed, 0)
+    }
+
+    /// As `insecure_key`, with a parameter more.
+    pub(crate) fn insecure_key_with(&self, structure: &str, seed: u64, parameter: u64) -> [u8; 32] {
         let (kind, bound) = match self.bound {
             BoundParameter::Weight(w) => (0, u64::from(w)),
             BoundParameter::Norm(norm) => (1, norm.to_bits()),
@@ -283,6 +288,7 @@ impl Builder {
             self.mechanism as u64,
             self.unit as u64,
             u64::from(self.contributions),
+            parameter,
             self.blocks.len() as u64,
         ];
         let name = structure.bytes().map(u64::from);

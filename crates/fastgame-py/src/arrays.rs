@@ -152,14 +152,15 @@ pub(crate) fn integers(object: &Bound<'_, PyAny>, name: &str, beyond: Beyond) ->
         }
     }
     let py = object.py();
-    if let Ok(list) = object.cast::<PyList>() {
+    if object.is_instance_of::<PyList>() || object.is_instance_of::<PyTuple>() {
         // Numpy makes ones of them, beside integers.
         let numpy_bool = numpy_module(py)?.getattr(intern!(py, "bool_"))?;
         let is_bool = |item: Bound<'_, PyAny>| item.is_instance_of::<PyBool>() || item.get_type().is(&numpy_bool);
-        if let Some(position) = list.iter().position(is_bool) {
-            return Err(PyTypeError::new_err(format!(
-                "{name} must be integers; bool was given at position {position}"
-            )));
+        for (position, item) in object.try_iter()?.enumerate() {
+            if is_bool(item?) {
+                let message = format!("{name} must be integers; bool was given at position {position}");
+                return Err(PyTypeError::new_err(message));
+            }
         }
     }
     let array = as_array(object, name)?;

@@ -165,6 +165,10 @@ fn single(object: &Bound<'_, PyAny>, keyer: Keyer, position: Option<usize>) -> P
         // Arrow's scalars.
         if has(object, "as_py")? {
             let value = object.call_method0(intern!(py, "as_py"))?;
+            // Plain by now, or it would never end.
+            if has(&value, "as_py")? {
+                return Err(refuse(&type_name(&value), position));
+            }
             return element(&value, position, keyer).map(Some);
         }
         // Python's integers, and numpy's scalars by way of `__index__`; arrays without dimensions are columns.

@@ -1,6 +1,6 @@
 //! `CountSketch` and `RawSketch`.
 
-use std::sync::Mutex;
+use std::sync::{Mutex, TryLockError};
 
 use fastgame_core::{Error, Keyer, RawSketch as CoreRawSketch, SketchShape, Weights};
 use pyo3::exceptions::{PyTypeError, PyValueError};
@@ -11,11 +11,11 @@ use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBytes, PyDict, PyTuple};
 
 use crate::arrays::{Argument, Beyond, float_parameter, integers, output, unsigned_parameter};
-use crate::error::CoreError;
+use crate::error::{CoreError, StateError};
 use crate::keys::{KeyColumn, Keys, keys};
 use crate::parameters::{Arguments, Parameters, describe_shape, raw_parameters};
 use crate::plan::Plan;
-use crate::structure::{Structure, locked};
+use crate::structure::{Process, Structure, locked};
 
 /// Runs an expression for the keys of whichever type.
 macro_rules! with_keys {
@@ -245,7 +245,7 @@ impl CountSketch {
     ///
     /// Returns
     /// -------
-    /// list of Top(key, value)
+    /// list of Top(key, value). A key that is listed twice may stand here twice.
     #[pyo3(signature = (k, *, among))]
     fn top<'py>(
         slf: &Bound<'py, Self>,
@@ -292,7 +292,7 @@ impl CountSketch {
 
     /// An empty RawSketch that fits: to be filled elsewhere and merged into this sketch.
     fn raw(slf: &Bound<'_, Self>) -> PyResult<RawSketch> {
-        slf.as_super().get().with_sketch(slf.py(), 0, |sketch, _| Ok(sketch.raw())).map(RawSketch::from)
+        slf.as_super().get().with_sketch(slf.py(), 0, |sketch, _| sketch.raw()).map(RawSketch::from)
     }
 
     /// Adds all updates of a raw sketch at the present step.
@@ -305,7 +305,7 @@ impl CountSketch {
     ///     As `update`.
     fn merge(slf: &Bound<'_, Self>, raw: &Bound<'_, RawSketch>) -> PyResult<()> {
         // A copy, so that no two locks are held at once.
-        let raw = raw.get().with(slf.py(), raw.get().cells(), |raw| raw.clone())?;
+        let raw = raw.get().with(slf.py(), raw.get().cells(), |raw| raw.try_clone())?.map_err(CoreError)?;
         let structure = slf.as_super().get();
         structure.with_sketch(slf.py(), structure.parameters().cells(), |sketch, _| sketch.merge(&raw))
     }
@@ -323,13 +323,14 @@ impl CountSketch {
 #[pyclass(frozen, module = "fastgame")]
 pub(crate) struct RawSketch {
     raw: Mutex<CoreRawSketch>,
+    process: Process,
     keyer: Keyer,
     shape: SketchShape,
 }
 
 impl From<CoreRawSketch> for RawSketch {
     fn from(raw: CoreRawSketch) -> Self {
-        Self { keyer: raw.keyer(), shape: raw.shape(), raw: Mutex::new(raw) }
+        Self { keyer: raw.keyer(), shape: raw.shape(), process: Process::current(), raw: Mutex::new(raw) }
     }
 }
 
@@ -340,6 +341,13 @@ impl RawSketch {
         work: usize,
         call: impl FnOnce(&mut CoreRawSketch) -> T + Send,
     ) -> PyResult<T> {
+        // A fork may have copied the lock while another thread held it; nobody is left to let it go.
+        if Process::current() != self.process && matches!(self.raw.try_lock(), Err(TryLockError::WouldBlock)) {
+            return Err(StateError(
+                py,
+                "this sketch was in use by another thread when the process was forked; pickle it to send it to another process",
+            ));
+        }
         locked(py, &self.raw, work, call)
     }
 
@@ -399,7 +407,7 @@ impl RawSketch {
     /// IncompatibleError
     ///     Width, depth, max_weight or hash_seed differ.
     fn merge(&self, py: Python<'_>, raw: &Bound<'_, RawSketch>) -> PyResult<()> {
-        let other = raw.get().with(py, self.cells(), |raw| raw.clone())?;
+        let other = raw.get().with(py, raw.get().cells(), |raw| raw.try_clone())?.map_err(CoreError)?;
         Ok(self.with(py, self.cells(), |raw| raw.merge(&other))?.map_err(CoreError)?)
     }
 
@@ -409,9 +417,13 @@ impl RawSketch {
 
     fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyTuple>)> {
         let py = slf.py();
-        let bytes = slf.get().with(py, slf.get().cells(), |raw| raw.to_bytes())?;
+        let bytes = slf.get().with(py, slf.get().cells(), |raw| raw.to_bytes())?.map_err(CoreError)?;
+        let copied = PyBytes::new_with(py, bytes.len(), |room| {
+            room.copy_from_slice(&bytes);
+            Ok(())
+        })?;
         let rebuild = slf.get_type().getattr(intern!(py, "_from_bytes"))?;
-        Ok((rebuild, PyTuple::new(py, [PyBytes::new(py, &bytes)])?))
+        Ok((rebuild, PyTuple::new(py, [copied])?))
     }
 
     #[staticmethod]

@@ -41,13 +41,13 @@ pub(crate) fn _after_fork_in_child() {
 /// Tells a process from its forks. The number of a process alone does not: in a namespace of its own a child may have the
 /// number of its parent. The count of forks alone does not either: it misses those that Python does not make.
 #[derive(Clone, Copy, PartialEq)]
-struct Process {
+pub(crate) struct Process {
     id: u32,
     forks: u64,
 }
 
 impl Process {
-    fn current() -> Self {
+    pub(crate) fn current() -> Self {
         Self { id: std::process::id(), forks: FORKS.load(Ordering::Relaxed) }
     }
 }
