@@ -16,7 +16,7 @@ from scipy import stats
 
 import fastgame as fg
 
-# DESIGN 4: the squared sensitivity of the tree at h = ceil(log2 T), in units of the node variance.
+# docs/proof-tree-calibration.md: squared sensitivity of the tree at h = ceil(log2 T), in units of the node variance.
 TAU = {0: 1.0, 1: 0.6666666667, 2: 0.9047619048, 3: 1.0095238095, 10: 1.7907827955, 20: 2.9019321698, 62: 7.5685988739}
 TAU_LIFETIME = {0: 1.0, 1: 0.6666666667, 2: 1.1428571429, 3: 1.4666666667, 10: 3.0533940446, 62: 14.6094199701}
 

@@ -614,8 +614,8 @@ def test_bytes_that_are_no_raw_sketch_are_refused() -> None:
     bad += [with_field(1, width) for width in huge]
     bad += [with_field(2, depth) for depth in [*huge, 2, 65] if depth != 1]
     bad += [with_field(3, weight) for weight in [0, 2**31 + 1, 2**32, 2**64 - 1]]
-    bad += [with_field(5, 4), with_field(6, 0), with_field(6, 2**63), with_field(7, 2), with_field(8, 2**63)]
-    bad += [with_field(1, 2**29)[:48] + bytes(8), with_field(0, 0)]
+    bad += [with_field(5, 4), with_field(6, 0), with_field(6, 2**63), with_field(8, 2), with_field(9, 2**63)]
+    bad += [with_field(1, 2**29)[:56] + bytes(8), with_field(0, 0)]
     for form in bad:
         assert isinstance(raised_by(lambda form=form: from_bytes(form)), ValueError), form  # type: ignore[misc]
     for wrong in [None, "text", 5]:
@@ -826,3 +826,15 @@ print(done == child)
         [sys.executable, "-W", "ignore", "-c", script], capture_output=True, text=True, check=False, timeout=60
     )
     assert run.stdout.strip() == "True", run.stderr
+
+
+def test_what_raw_sketches_drop_is_counted_where_they_are_merged() -> None:
+    counts = fg.CountSketch(horizon=8, privacy=fg.Zcdp(0.5), width=16, hash_seed=1, invalid="drop")
+    raw = pickle.loads(pickle.dumps(counts.raw()))
+    raw.update([1, 2, 3], [5, 1, -7])
+    part = copy.copy(raw)
+    part.update(1, 2)
+    raw.merge(part)
+    assert (raw.dropped, part.dropped, counts.dropped) == (5, 3, 0)
+    counts.merge(raw)
+    assert counts.dropped == 5

@@ -421,6 +421,7 @@ impl CountSketch {
             hash: Arc::clone(&self.hash),
             counters: zeroed(shape.cells())?,
             total: 0,
+            dropped: 0,
         })
     }
 
@@ -582,6 +583,8 @@ pub struct RawSketch {
     counters: Vec<i64>,
     /// At least the largest absolute value of a counter.
     total: u64,
+    /// How many updates were dropped.
+    dropped: u64,
 }
 
 /// Shows the shape only.
@@ -594,7 +597,7 @@ impl fmt::Debug for RawSketch {
 /// The first bytes of a raw sketch's form: name and version.
 const RAW_MAGIC: [u8; 8] = *b"fg-raw-1";
 /// Eight-byte fields before the counters.
-const RAW_FIELDS: usize = 7;
+const RAW_FIELDS: usize = 8;
 
 impl RawSketch {
     /// An empty raw sketch of this shape.
@@ -605,7 +608,7 @@ impl RawSketch {
         shape.check()?;
         crate::lattice::Bound::integer(shape.max_weight)?;
         let hash = Arc::new(HashFamily::new(shape.hash_seed, shape.depth, shape.bucket_bits()));
-        Ok(Self { shape, on_excess, invalid, hash, counters: zeroed(shape.cells())?, total: 0 })
+        Ok(Self { shape, on_excess, invalid, hash, counters: zeroed(shape.cells())?, total: 0, dropped: 0 })
     }
 
     /// A copy, or an error if memory does not hold it.
@@ -625,7 +628,7 @@ impl RawSketch {
     pub fn to_bytes(&self) -> Result<Vec<u8>> {
         let SketchShape { width, depth, max_weight, hash_seed } = self.shape;
         let policy = u64::from(self.on_excess == OnExcess::Clip) | u64::from(self.invalid == Invalid::Drop) << 1;
-        let fields = [width as u64, depth as u64, max_weight.into(), hash_seed, policy, self.total];
+        let fields = [width as u64, depth as u64, max_weight.into(), hash_seed, policy, self.total, self.dropped];
         let mut bytes = reserved(8 * (RAW_FIELDS + self.counters.len()))?;
         bytes.extend(RAW_MAGIC);
         bytes.extend(fields.into_iter().flat_map(u64::to_le_bytes));
@@ -644,8 +647,8 @@ impl RawSketch {
             return Err(foreign);
         }
         let mut field = || words.next().ok_or(foreign);
-        let (width, depth, max_weight, hash_seed, policy, total) =
-            (field()?, field()?, field()?, field()?, field()?, field()?);
+        let (width, depth, max_weight, hash_seed, policy, total, dropped) =
+            (field()?, field()?, field()?, field()?, field()?, field()?, field()?);
         let small = |field: u64| u32::try_from(field).map_err(|_| foreign);
         let shape = SketchShape {
             width: small(width)? as usize,
@@ -664,7 +667,7 @@ impl RawSketch {
         if counters.iter().any(|counter| counter.unsigned_abs() > total) {
             return Err(foreign);
         }
-        Ok(Self { counters, total, ..Self::new(shape, on_excess, invalid)? })
+        Ok(Self { counters, total, dropped, ..Self::new(shape, on_excess, invalid)? })
     }
 
     /// Width, depth, bound and hash seed.
@@ -685,7 +688,13 @@ impl RawSketch {
         let checked = check_weights(keys.len(), weights, self.shape.max_weight, self.on_excess, self.invalid)?;
         self.total = self.grown(checked.total)?;
         add_batch(&mut self.counters, &self.hash, self.shape.bucket_bits(), keys, &checked.weights);
+        self.dropped = self.dropped.saturating_add(checked.dropped);
         Ok(checked.dropped)
+    }
+
+    /// How many updates were dropped here, and in what was merged; not private, for the operator alone.
+    pub fn dropped(&self) -> u64 {
+        self.dropped
     }
 
     /// Adds all updates of another raw sketch.
@@ -695,6 +704,7 @@ impl RawSketch {
     pub fn merge(&mut self, other: &Self) -> Result<()> {
         self.shape.check_same(&other.shape)?;
         self.total = self.grown(other.total.into())?;
+        self.dropped = self.dropped.saturating_add(other.dropped);
         self.counters.iter_mut().zip(&other.counters).for_each(|(counter, add)| *counter += add);
         Ok(())
     }

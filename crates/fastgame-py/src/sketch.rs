@@ -307,7 +307,10 @@ impl CountSketch {
         // A copy, so that no two locks are held at once.
         let raw = raw.get().with(slf.py(), raw.get().cells(), |raw| raw.try_clone())?.map_err(CoreError)?;
         let structure = slf.as_super().get();
-        structure.with_sketch(slf.py(), structure.parameters().cells(), |sketch, _| sketch.merge(&raw))
+        structure.update_sketch(slf.py(), structure.parameters().cells(), |sketch| {
+            sketch.merge(&raw)?;
+            Ok(raw.dropped())
+        })
     }
 }
 
@@ -388,6 +391,12 @@ impl RawSketch {
     #[getter]
     fn hash_seed(&self) -> u64 {
         self.shape.hash_seed
+    }
+
+    /// How many elements invalid="drop" has left out, here and in what was merged. NOT PRIVATE: for the operator alone.
+    #[getter]
+    fn dropped(&self, py: Python<'_>) -> PyResult<u64> {
+        self.with(py, 0, |raw| raw.dropped())
     }
 
     /// Adds weights to keys; as CountSketch.update.

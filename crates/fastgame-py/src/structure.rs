@@ -191,7 +191,7 @@ impl Structure {
         })
     }
 
-    /// Updates the sketch, and counts what was dropped for the operator.
+    /// Updates the sketch, and counts for the operator what was dropped.
     pub(crate) fn update_sketch(
         &self,
         py: Python<'_>,

@@ -490,7 +490,7 @@ fn shapes_that_no_sketch_has_are_refused() {
 /// One update moves `depth` cells by `max_weight`: what the noise must be made for.
 #[test]
 fn the_noise_is_that_of_depth_times_the_squared_weight() {
-    // tau of DESIGN 14 for h = 0, 1, 10, 20.
+    // tau of docs/proof-tree-calibration.md for h = 0, 1, 10, 20.
     for (horizon, tau) in [(1, 1.0), (2, 0.6666666667), (1 << 10, 1.7907827955), (1 << 20, 2.9019321698)] {
         for (depth, max_weight) in [(1, 1), (5, 1), (5, 30), (63, 1 << 31)] {
             let rho = 0.25;
@@ -514,7 +514,7 @@ fn the_noise_is_that_of_depth_times_the_squared_weight() {
         }
     }
     let lifetime = CountSketch::builder(1 << 10, Zcdp::new(0.5).unwrap()).unit(Unit::Lifetime).plan().unwrap();
-    // DESIGN 14, h = 10, depth 5.
+    // docs/proof-tree-calibration.md, h = 10, depth 5.
     assert!((lifetime.calibration().node_std().powi(2) / (5.0 * 3.0533940446) - 1.0).abs() < 1e-9);
 }
 
@@ -539,7 +539,7 @@ fn raw_sketches_come_back_from_bytes() {
             let keyer = raw.keyer();
             for _ in 0..2 {
                 let bytes = raw.to_bytes().unwrap();
-                assert_eq!(bytes.len(), 56 + 8 * shape.cells());
+                assert_eq!(bytes.len(), 64 + 8 * shape.cells());
                 let back = RawSketch::from_bytes(&bytes).unwrap();
                 assert_eq!((back.shape, back.on_excess, back.invalid), (shape, on_excess, invalid));
                 assert_eq!((&back.counters, back.total), (&raw.counters, raw.total));
@@ -667,7 +667,7 @@ fn the_variance_of_a_median_of_normals_is_the_known_one() {
     for (n, variance) in known {
         assert!((median_variance(n) / variance - 1.0).abs() < 1e-12, "{n}: {}", median_variance(n));
     }
-    // DESIGN 8.
+    // To four digits.
     for (n, variance) in [(1, 1.0), (3, 0.4487), (5, 0.2868), (7, 0.2104), (9, 0.1661)] {
         assert!((median_variance(n) - variance).abs() < 1e-4);
         assert_eq!(builder(shape(8, n, 1)).build().unwrap().median_variance(), median_variance(n));
