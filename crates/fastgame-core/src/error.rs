@@ -1,6 +1,7 @@
 //! What can go wrong, in one enum. A message says what was given, what is allowed and what to do;
 //! it never shows a counter or noise.
 
+use alloc::vec;
 use alloc::vec::Vec;
 use core::fmt;
 
@@ -209,4 +210,10 @@ pub(crate) fn reserved<T>(n: usize) -> Result<Vec<T>> {
     let mut room = Vec::new();
     room.try_reserve_exact(n).map_err(|_| Error::Memory)?;
     Ok(room)
+}
+
+/// Zeros, if memory holds them. Asked for first, so that a size beyond it does not abort; then zeroed lazily.
+pub(crate) fn zeroed(n: usize) -> Option<Vec<i64>> {
+    drop(reserved::<i64>(n).ok()?);
+    Some(vec![0; n])
 }

@@ -16,7 +16,7 @@ use core::fmt;
 use rand_core::TryCryptoRng;
 
 use crate::calibration::{Mechanism, Unit};
-use crate::error::{Error, Result, reserved};
+use crate::error::{Error, Result, reserved, zeroed};
 use crate::hash::{BLOCK, HashFamily, Key, Keyer};
 use crate::math::sqrt;
 use crate::privacy::Loss;
@@ -94,37 +94,37 @@ pub enum Weights<'a> {
     Each(&'a [i64]),
 }
 
+impl<'a> Weights<'a> {
+    #[inline]
+    fn get(self, index: usize) -> i64 {
+        match self {
+            Self::All(weight) => weight,
+            Self::Each(weights) => weights[index],
+        }
+    }
+
+    /// The weights from a key on.
+    fn skip(self, keys: usize) -> Self {
+        match self {
+            Self::All(weight) => Self::All(weight),
+            Self::Each(weights) => Self::Each(&weights[keys..]),
+        }
+    }
+}
+
 /// Weights within the bound, one rule for live and raw sketches.
 struct Checked<'a> {
-    weights: WeightsOrOwned<'a>,
+    given: Weights<'a>,
+    /// What stands for them, where some were over the bound.
+    mended: Option<Vec<i64>>,
     /// The sum of absolute values.
     total: u128,
     dropped: u64,
 }
 
-enum WeightsOrOwned<'a> {
-    All(i64),
-    Each(&'a [i64]),
-    Owned(Vec<i64>),
-}
-
-impl WeightsOrOwned<'_> {
-    #[inline]
-    fn get(&self, index: usize) -> i64 {
-        match self {
-            Self::All(weight) => *weight,
-            Self::Each(weights) => weights[index],
-            Self::Owned(weights) => weights[index],
-        }
-    }
-
-    /// The weight of all, or those from a key on.
-    fn starting_at(&self, index: usize) -> core::result::Result<i64, &[i64]> {
-        match self {
-            Self::All(weight) => Ok(*weight),
-            Self::Each(weights) => Err(&weights[index..]),
-            Self::Owned(weights) => Err(&weights[index..]),
-        }
+impl Checked<'_> {
+    fn weights(&self) -> Weights<'_> {
+        self.mended.as_deref().map_or(self.given, Weights::Each)
     }
 }
 
@@ -154,7 +154,7 @@ fn check_weights<'a>(
             let dropped = if bad && drops { count as u64 } else { 0 };
             let weight = if bad { mend(weight) } else { weight };
             let total = u128::from(weight.unsigned_abs()) * count as u128;
-            Ok(Checked { weights: WeightsOrOwned::All(weight), total, dropped })
+            Ok(Checked { given: Weights::All(weight), mended: None, total, dropped })
         }
         Weights::Each(weights) if weights.len() != count => {
             Err(Error::Shape { what: "there must be one weight for each key" })
@@ -164,14 +164,14 @@ fn check_weights<'a>(
             let page = |weights: &[i64]| u128::from(weights.iter().map(|weight| weight.unsigned_abs()).sum::<u64>());
             let sum = |weights: &[i64]| weights.chunks(4096).map(page).sum();
             match weights.iter().position(|&weight| over(weight)) {
-                None => Ok(Checked { weights: WeightsOrOwned::Each(weights), total: sum(weights), dropped: 0 }),
+                None => Ok(Checked { given: Weights::Each(weights), mended: None, total: sum(weights), dropped: 0 }),
                 Some(position) if refuse => Err(excess(position)),
                 Some(_) => {
                     let dropped = if drops { weights.iter().filter(|&&weight| over(weight)).count() as u64 } else { 0 };
                     let mended: Vec<i64> =
                         weights.iter().map(|&weight| if over(weight) { mend(weight) } else { weight }).collect();
                     let total = sum(&mended);
-                    Ok(Checked { weights: WeightsOrOwned::Owned(mended), total, dropped })
+                    Ok(Checked { given: Weights::Each(weights), mended: Some(mended), total, dropped })
                 }
             }
         }
@@ -184,19 +184,19 @@ fn add_batch<K: Copy + Into<Key>>(
     hash: &HashFamily,
     bits: u32,
     keys: &[K],
-    weights: &WeightsOrOwned<'_>,
+    weights: Weights<'_>,
 ) {
     for (block, keys) in keys.chunks(BLOCK).enumerate() {
         hash.rows(keys, |row, places| {
             let counters = &mut counters[row << bits..][..1 << bits];
-            match weights.starting_at(block * BLOCK) {
-                Ok(weight) => {
+            match weights.skip(block * BLOCK) {
+                Weights::All(weight) => {
                     let signed = [weight, -weight];
                     for place in places {
                         counters[(place >> 1) as usize] += signed[(place & 1) as usize];
                     }
                 }
-                Err(weights) => {
+                Weights::Each(weights) => {
                     for (place, weight) in places.iter().zip(weights) {
                         // All ones where the sign is -1.
                         let flip = -i64::from(place & 1);
@@ -394,10 +394,10 @@ impl CountSketch {
         let hash = &self.hash;
         self.vector.add(
             checked.total,
-            |counters| add_batch(counters, hash, bits, keys, &checked.weights),
+            |counters| add_batch(counters, hash, bits, keys, checked.weights()),
             |each| {
                 for (index, &key) in keys.iter().enumerate() {
-                    let weight = checked.weights.get(index);
+                    let weight = checked.weights().get(index);
                     hash.places(key.into(), |row, place| {
                         each((row << bits) + place.bucket, place.sign * weight, index)
                     });
@@ -419,7 +419,7 @@ impl CountSketch {
             on_excess,
             invalid,
             hash: Arc::clone(&self.hash),
-            counters: zeroed(shape.cells())?,
+            counters: zeroed_cells(shape.cells())?,
             total: 0,
             dropped: 0,
         })
@@ -608,7 +608,7 @@ impl RawSketch {
         shape.check()?;
         crate::lattice::Bound::integer(shape.max_weight)?;
         let hash = Arc::new(HashFamily::new(shape.hash_seed, shape.depth, shape.bucket_bits()));
-        Ok(Self { shape, on_excess, invalid, hash, counters: zeroed(shape.cells())?, total: 0, dropped: 0 })
+        Ok(Self { shape, on_excess, invalid, hash, counters: zeroed_cells(shape.cells())?, total: 0, dropped: 0 })
     }
 
     /// A copy, or an error if memory does not hold it.
@@ -687,7 +687,7 @@ impl RawSketch {
     pub fn update<K: Copy + Into<Key>>(&mut self, keys: &[K], weights: Weights<'_>) -> Result<u64> {
         let checked = check_weights(keys.len(), weights, self.shape.max_weight, self.on_excess, self.invalid)?;
         self.total = self.grown(checked.total)?;
-        add_batch(&mut self.counters, &self.hash, self.shape.bucket_bits(), keys, &checked.weights);
+        add_batch(&mut self.counters, &self.hash, self.shape.bucket_bits(), keys, checked.weights());
         self.dropped = self.dropped.saturating_add(checked.dropped);
         Ok(checked.dropped)
     }
@@ -720,15 +720,10 @@ impl RawSketch {
     }
 }
 
-/// Zeros, or an error if memory does not hold them.
-fn zeroed(cells: usize) -> Result<Vec<i64>> {
-    let mut probe = Vec::<i64>::new();
-    if probe.try_reserve_exact(cells).is_err() {
-        let allowed = "such that depth * width cells fit in memory (8 bytes each)";
-        return Err(Error::Parameter { name: "width", given: (cells as u64).into(), allowed });
-    }
-    drop(probe);
-    Ok(vec![0; cells])
+/// The cells of a raw sketch.
+fn zeroed_cells(cells: usize) -> Result<Vec<i64>> {
+    let allowed = "such that depth * width cells fit in memory (8 bytes each)";
+    zeroed(cells).ok_or(Error::Parameter { name: "width", given: cells.into(), allowed })
 }
 
 /// A cell times the sign in the lowest bit of a place.

@@ -6,14 +6,13 @@
 //! [`Pending::commit`] makes that the state and releases the values. Cost: an update takes time linear in its
 //! non-zeros; a read takes constant time for each cell, whatever the horizon and the time since the last read.
 
-use alloc::vec;
 use alloc::vec::Vec;
 use core::fmt;
 
 use rand_core::{TryCryptoRng, TryRng};
 
 use crate::calibration::{self, Calibration, Mechanism, Unit};
-use crate::error::{Error, Given, Result, reserved};
+use crate::error::{Error, Given, Result, reserved, zeroed};
 use crate::lattice::{Bound, FAR, Index, Lattice, Quantity};
 use crate::math::sqrt;
 use crate::mechanism::tree::{KEPT_CAPACITY, Request, TreeNoise};
@@ -248,18 +247,13 @@ impl Builder {
 
     fn assemble(&self, checked: Checked, noise: Noise) -> Result<ContinualVector> {
         let size = checked.size as usize;
-        // Asked for first, so that a size beyond memory is an error and no abort; then zeroed lazily.
-        let mut probe = Vec::<i64>::new();
-        if probe.try_reserve_exact(size).is_err() {
-            let allowed = "a number of cells that fits in memory (8 bytes each)";
-            return Err(Error::Parameter { name: "size", given: size.into(), allowed });
-        }
-        drop(probe);
+        let allowed = "a number of cells that fits in memory (8 bytes each)";
+        let counters = zeroed(size).ok_or(Error::Parameter { name: "size", given: size.into(), allowed })?;
         Ok(ContinualVector {
             builder: self.clone(),
             clock: Clock::new(checked.horizon),
             checked,
-            counters: vec![0; size],
+            counters,
             total: 0,
             noise,
             wanted: Vec::new(),

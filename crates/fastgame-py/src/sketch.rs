@@ -77,27 +77,35 @@ fn result_class<'py>(py: Python<'py>, cell: &'static PyOnceLock<Py<PyAny>>, name
     imported(py, cell, "fastgame._results", name)
 }
 
+/// Weights in owned memory.
+enum OwnedWeights {
+    All(i64),
+    Each(Vec<i64>),
+}
+
+impl OwnedWeights {
+    fn get(&self) -> Weights<'_> {
+        match self {
+            Self::All(weight) => Weights::All(*weight),
+            Self::Each(weights) => Weights::Each(weights),
+        }
+    }
+}
+
 /// Weights for `count` keys: one for all, or one each.
-fn weights(given: Argument<'_>, count: usize, scalar: bool) -> PyResult<Result<i64, Vec<i64>>> {
-    let Argument::Given(given) = given else { return Ok(Ok(1)) };
+fn weights(given: Argument<'_>, count: usize, scalar: bool) -> PyResult<OwnedWeights> {
+    let Argument::Given(given) = given else { return Ok(OwnedWeights::All(1)) };
     let weights = integers(&given, "weights", Beyond::Saturate)?;
     let (shape, values) = (weights.shape, weights.values.into_weights());
     match shape.as_slice() {
-        [] => Ok(Ok(values[0])),
-        [length] if *length == count && !scalar => Ok(Err(values)),
+        [] => Ok(OwnedWeights::All(values[0])),
+        [length] if *length == count && !scalar => Ok(OwnedWeights::Each(values)),
         _ if scalar => Err(PyValueError::new_err(format!(
             "weights must be one integer for a single key; an array of shape {shape:?} was given"
         ))),
         _ => Err(PyValueError::new_err(format!(
             "weights must be one integer, or one for each of the {count} keys; an array of shape {shape:?} was given"
         ))),
-    }
-}
-
-fn as_weights(weights: &Result<i64, Vec<i64>>) -> Weights<'_> {
-    match weights {
-        Ok(weight) => Weights::All(*weight),
-        Err(weights) => Weights::Each(weights),
     }
 }
 
@@ -177,7 +185,7 @@ impl CountSketch {
         let weights = self::weights(weights, keys.len(), scalar)?;
         let structure = slf.as_super().get();
         with_keys!(&keys, keys => structure.update_sketch(slf.py(), keys.len(), |sketch| {
-            sketch.update(keys, as_weights(&weights))
+            sketch.update(keys, weights.get())
         }))
     }
 
@@ -404,7 +412,7 @@ impl RawSketch {
     fn update(&self, py: Python<'_>, keys: &Bound<'_, PyAny>, weights: Argument<'_>) -> PyResult<()> {
         let KeyColumn { keys, scalar } = self::keys(keys, self.keyer)?;
         let weights = self::weights(weights, keys.len(), scalar)?;
-        with_keys!(&keys, keys => self.with(py, keys.len(), |raw| raw.update(keys, as_weights(&weights))))?
+        with_keys!(&keys, keys => self.with(py, keys.len(), |raw| raw.update(keys, weights.get())))?
             .map_err(CoreError)?;
         Ok(())
     }
