@@ -80,6 +80,9 @@ python-test: $(STAMPS)/extra-test ## Python tests on the built wheel
 .PHONY: test-slow
 test-slow: $(STAMPS)/extra-test ## The heavy statistics, up to an hour
 	$(CARGO) test --locked --release -p fastgame-core -- --ignored --nocapture --test-threads 1
+	@# Figures of docs/sketches.md that the quick tests find.
+	$(CARGO) test --locked --release -p fastgame-core hash -- --nocapture
+	$(CARGO) test --locked --release -p fastgame-core --test sketch -- --nocapture
 	$(BIN)/python -m pytest -q -m slow
 
 .PHONY: bench

@@ -9,6 +9,7 @@
 
 use std::boxed::Box;
 use std::format;
+use std::println;
 use std::string::{String, ToString};
 use std::vec;
 use std::vec::Vec;
@@ -594,9 +595,20 @@ fn battery(function: fn(u64) -> Function) -> Vec<(String, f64)> {
     samples.iter().map(|sample| (sample.name.clone(), sample.score())).collect()
 }
 
+/// The statistics; prints the largest score, which stands in docs/sketches.md.
+#[expect(clippy::print_stdout, reason = "the figures of docs/sketches.md")]
+fn scored(function: fn(u64) -> Function) -> Vec<(String, f64)> {
+    let scores = battery(function);
+    if let Some((name, score)) = scores.iter().max_by(|a, b| a.1.abs().total_cmp(&b.1.abs())) {
+        let test = std::thread::current();
+        println!("{}: largest score {:.1} ({name})", test.name().unwrap_or_default(), score.abs());
+    }
+    scores
+}
+
 #[track_caller]
 fn accepted(function: fn(u64) -> Function) {
-    let scores = battery(function);
+    let scores = scored(function);
     assert_eq!(scores.len(), 100);
     let bad: Vec<_> = scores.iter().filter(|(_, score)| score.is_nan() || score.abs() > LIMIT).collect();
     assert!(bad.is_empty(), "{bad:?}");
@@ -605,7 +617,7 @@ fn accepted(function: fn(u64) -> Function) {
 /// Fails at these statistics, by far.
 #[track_caller]
 fn rejected(function: fn(u64) -> Function, at: &[&str]) {
-    let scores = battery(function);
+    let scores = scored(function);
     for &name in at {
         let (_, score) = scores.iter().find(|(other, _)| other == name).expect(name);
         assert!(score.abs() > 3.0 * LIMIT, "{name}: {score}");
