@@ -1,0 +1,408 @@
+"""Wall-clock time to public steps."""
+
+from __future__ import annotations
+
+import datetime as dt
+import operator
+import re
+from bisect import bisect_left
+from functools import cached_property
+from typing import Any, NamedTuple
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+import numpy as np
+import numpy.typing as npt
+
+__all__ = ["Ticks"]
+
+Microseconds = npt.NDArray[np.int64]
+
+_SECOND = 1_000_000
+_HOUR = 3600 * _SECOND
+_DAY = 24 * _HOUR
+_EPOCH = dt.datetime(1970, 1, 1)
+
+#: What one of each unit is in months, days and microseconds.
+_UNITS = {
+    "us": (0, 0, 1),
+    "ms": (0, 0, 1000),
+    "s": (0, 0, _SECOND),
+    "m": (0, 0, 60 * _SECOND),
+    "min": (0, 0, 60 * _SECOND),
+    "h": (0, 0, _HOUR),
+    "d": (0, 1, 0),
+    "w": (0, 7, 0),
+    "mo": (1, 0, 0),
+    "q": (3, 0, 0),
+    "y": (12, 0, 0),
+}
+_DURATION = re.compile(r"(\d+)([a-z]+)")
+#: How ISO text begins; Python takes any sign between date and time.
+_ISO = re.compile(r"\d{4}-\d{2}-\d{2}([T ]\d|$)", re.ASCII)
+#: Steps that follow the calendar are a day long or more, and the calendar ends with the year 9999.
+_MOST_LISTED = 366 * 10_000
+_HORIZON = 1 << 62
+
+_EVERY = (
+    'a duration such as "15m", "1h", "1d", "1w", "1mo", "1q", "1y" or "1d12h" (units us, ms, s, m, h, d, w, mo, q, y), '
+    "or a timedelta"
+)
+_TIME = 'ISO text such as "2013-01-01" or "2013-01-01T05:00-05:00", a date or datetime, or a numpy datetime64'
+
+
+class _Every(NamedTuple):
+    """A duration. Months and days are those of the calendar; the rest is absolute."""
+
+    months: int
+    days: int
+    microseconds: int
+
+
+class Ticks:
+    """A public clock: the steps between two moments, each as long as `every`.
+
+    Step 1 begins at `start`; the last step ends at `end`, and is shorter than the others where `every` does not fit in
+    whole. Nothing of it comes from the data: start and end are parameters of a release, and must be known without
+    looking.
+
+    Hours, minutes and seconds are absolute. Days, weeks, months and years follow the calendar of the time zone: a day
+    begins at its midnight, and has 23 or 25 hours when clocks change. Months that lack the day of `start` end on their
+    last. Times without a zone are taken as they are and are never mixed with those that have one.
+
+    Parameters
+    ----------
+    start, end : str, date, datetime or datetime64
+        The first moment, and the one after the last. ISO text is read as by `datetime.fromisoformat`.
+    every : str or timedelta
+        The length of a step: "15m", "1h", "1d", "1w", "1mo", "1y", or several together.
+    tz : str or tzinfo, optional
+        The time zone, such as "America/New_York". Without it, that of `start` and `end`, or none. Moments that stand
+        twice in the zone are the earlier ones.
+
+    Raises
+    ------
+    ValueError, TypeError
+        Times or durations that cannot be read, an end that is not after the start, a mixture of times with and without
+        a zone, or of two zones.
+
+    Examples
+    --------
+    >>> ticks = Ticks("2013-01-01", "2014-01-01", "1d", tz="America/New_York")
+    >>> ticks.horizon
+    365
+    >>> ticks.step("2013-01-01T12:00-05:00")
+    1
+    """
+
+    def __init__(self, start: Any, end: Any, every: Any, *, tz: Any = None) -> None:
+        self._given = (start, end, every, tz)
+        first, last = _moment(start, "start"), _moment(end, "end")
+        self._zone = _zone(first, last, tz)
+        self._local_start = _local(first, self._zone)
+        self._start = _instant(self._local_start)
+        self._end = _instant(_local(last, self._zone))
+        self._every = _every(every)
+        if self._end <= self._start:
+            raise ValueError(f"end must be after start; start={start!r} and end={end!r} were given")
+        # Without clock changes a day is as long as any other.
+        if self._zone is None or isinstance(self._zone, dt.timezone):
+            self._every = _Every(self._every.months, 0, self._every.microseconds + self._every.days * _DAY)
+        horizon = -((self._start - self._end) // self._every.microseconds) if self._regular else self._last_listed()
+        if horizon > _HORIZON:
+            raise ValueError(f"there can be at most 2^62 steps; {horizon} from {start!r} to {end!r} were asked for")
+        self._horizon = int(horizon)
+
+    @property
+    def horizon(self) -> int:
+        """The number of steps: what the structures take as `horizon`."""
+        return self._horizon
+
+    @property
+    def tz(self) -> dt.tzinfo | None:
+        """The time zone; None where times have none."""
+        return self._zone
+
+    @property
+    def start(self) -> dt.datetime:
+        """When step 1 begins."""
+        return self._shown(self._start)
+
+    @property
+    def end(self) -> dt.datetime:
+        """When the last step ends."""
+        return self._shown(self._end)
+
+    def step(self, times: Any) -> Any:
+        """The step in which a moment lies: from its beginning on, up to and without its end.
+
+        Parameters
+        ----------
+        times : str, datetime or datetime64, or an array or list of them
+            With a zone if and only if the ticks have one; arrays of datetime64, which have none, are then in UTC.
+
+        Returns
+        -------
+        int, or an array of int64 of the shape of `times`.
+
+        Raises
+        ------
+        ValueError
+            A time before `start`, or not before `end`, or missing, or with a zone where the ticks have none, or the
+            other way round.
+        """
+        if isinstance(times, str | dt.date | np.datetime64):
+            return int(self._strictly(np.array([self._given_instant(times)]))[0])
+        array = np.asarray(times)
+        if array.dtype.kind == "M":
+            if np.isnat(array).any():
+                raise ValueError("times must not be missing; there is a NaT (drop it)")
+            return self._strictly(floor_microseconds(array))
+        instants = [self._given_instant(time) for time in array.ravel().tolist()]
+        return self._strictly(np.array(instants, dtype=np.int64).reshape(array.shape))
+
+    def time(self, step: Any) -> Any:
+        """When a step ends: what is released at it counts everything before this moment.
+
+        Parameters
+        ----------
+        step : int, or an array of int
+            From 1 to `horizon`.
+
+        Returns
+        -------
+        datetime in the zone of the ticks; for an array, datetime64[us] (in UTC, where the ticks have a zone).
+
+        Raises
+        ------
+        ValueError
+            A step out of range.
+        """
+        if np.ndim(step) == 0:
+            number = operator.index(step)
+            self._check(number, number)
+            return self._shown(self._end_of(number))
+        steps = np.asarray(step)
+        if steps.dtype.kind not in "iu":
+            raise TypeError(f"steps must be integers; an array of {steps.dtype} was given")
+        if steps.size:
+            self._check(int(steps.min()), int(steps.max()))
+        return self.ends(steps.astype(np.int64)).astype("datetime64[us]")
+
+    def ends(self, steps: Microseconds) -> Microseconds:
+        """The ends of steps, in microseconds since 1970; all of them in range."""
+        if self._regular:
+            # Before the product can leave 64 bits, it is beyond the end.
+            full = np.minimum(steps, (self._end - self._start) // self._every.microseconds)
+            ends = self._start + full * self._every.microseconds
+            return np.where(full < steps, self._end, ends)
+        return self._listed[steps]
+
+    def locate(self, instants: Microseconds) -> Microseconds:
+        """The steps of moments in microseconds since 1970; 0 before the start, horizon + 1 from the end on."""
+        if self._regular:
+            steps = instants - self._start
+            steps //= self._every.microseconds
+            steps += 1
+        else:
+            steps = np.searchsorted(self._listed[1:], instants, side="right").astype(np.int64) + 1
+        if instants.size and (instants.min() < self._start or instants.max() >= self._end):
+            # Set, not computed: the difference of two far moments may have wrapped.
+            steps[instants < self._start] = 0
+            steps[instants >= self._end] = self.horizon + 1
+        return steps
+
+    def __eq__(self, other: object) -> bool:
+        """Whether the steps are the same."""
+        if not isinstance(other, Ticks):
+            return NotImplemented
+        return self._identity == other._identity
+
+    def __hash__(self) -> int:
+        """Goes with equality."""
+        return hash(self._identity)
+
+    def __repr__(self) -> str:
+        """The call that makes it, and the number of steps."""
+        start, end, every, tz = self._given
+        zone = "" if tz is None else f", tz={str(tz)!r}"
+        return f"<Ticks({start!r}, {end!r}, {every!r}{zone}): {self.horizon} steps>"
+
+    @property
+    def _identity(self) -> tuple[Any, ...]:
+        return self._start, self._end, self._every, str(self._zone)
+
+    @property
+    def _regular(self) -> bool:
+        """Whether all steps but the last have one length."""
+        return self._every.months == 0 and self._every.days == 0
+
+    def _last_listed(self) -> int:
+        """How many steps there are, where each has a length of its own."""
+
+        class Ends:
+            def __len__(self) -> int:
+                return _MOST_LISTED + 1
+
+            def __getitem__(_, step: int) -> int:
+                try:
+                    return self._calendar(step)
+                except (OverflowError, ValueError):
+                    return self._end  # beyond the year 9999
+
+        return bisect_left(Ends(), self._end, lo=1)
+
+    def _calendar(self, step: int) -> int:
+        """When a step of the calendar ends, were it not cut short."""
+        every, local = self._every, self._local_start
+        month = local.month - 1 + step * every.months
+        year, month = local.year + month // 12, month % 12 + 1
+        next_month = dt.date(year + month // 12, month % 12 + 1, 1) if year < dt.MAXYEAR else None
+        last_day = 31 if next_month is None else (next_month - dt.timedelta(days=1)).day
+        moved = local.replace(year=year, month=month, day=min(local.day, last_day), fold=0)
+        return _instant(moved + dt.timedelta(days=step * every.days)) + step * every.microseconds
+
+    @cached_property
+    def _listed(self) -> Microseconds:
+        """The ends of all steps at their numbers, behind the start."""
+        ends = [self._calendar(step) for step in range(1, self.horizon)]
+        return np.array([self._start, *ends, self._end], dtype=np.int64)
+
+    def _end_of(self, step: int) -> int:
+        return int(self.ends(np.array([step], dtype=np.int64))[0])
+
+    def _shown(self, instant: int) -> dt.datetime:
+        naive = _EPOCH + dt.timedelta(microseconds=instant)
+        return naive if self._zone is None else naive.replace(tzinfo=dt.timezone.utc).astimezone(self._zone)
+
+    def _given_instant(self, time: Any) -> int:
+        moment = _moment(time, "times")
+        if (moment.tzinfo is None) != (self._zone is None):
+            raise ValueError(zone_mismatch(self, moment.tzinfo is not None, f"the time {time!r}"))
+        return _instant(moment)
+
+    def _strictly(self, instants: Microseconds) -> Microseconds:
+        steps = self.locate(instants)
+        outside = np.flatnonzero((steps < 1) | (steps > self.horizon))
+        if outside.size:
+            place = "" if instants.size == 1 else f" at position {outside[0]}"
+            time = self._shown(int(instants.ravel()[outside[0]])).isoformat()
+            raise ValueError(
+                f"times must be from {self.start.isoformat()} on and before {self.end.isoformat()}; "
+                f"{time} was given{place}"
+            )
+        return steps
+
+    def _check(self, least: int, most: int) -> None:
+        if least < 1 or most > self.horizon:
+            given = least if least < 1 else most
+            raise ValueError(f"step must be from 1 to the horizon, {self.horizon}; {given} was given")
+
+
+def zone_mismatch(ticks: Ticks, aware: bool, what: str) -> str:
+    """Says that times have a zone and the ticks have none, or the other way round."""
+    if aware:
+        return f"{what} has a time zone and the ticks have none: give them one with tz= (Ticks) or --tz"
+    return f"{what} has no time zone and the ticks are in {ticks.tz}: give it one, or make ticks without a zone"
+
+
+def floor_microseconds(times: npt.NDArray[Any]) -> Microseconds:
+    """datetime64 of any unit in microseconds since 1970, rounded down."""
+    unit, _ = np.datetime_data(times.dtype)
+    if unit in ("ns", "ps", "fs", "as"):
+        per = {"ns": 10**3, "ps": 10**6, "fs": 10**9, "as": 10**12}[unit]
+        # Numpy rounds toward 1970.
+        return times.astype(f"datetime64[{unit}]").astype(np.int64) // per
+    return times.astype("datetime64[us]").astype(np.int64)
+
+
+def _every(given: Any) -> _Every:
+    if isinstance(given, np.timedelta64):
+        given = given.item()
+    if isinstance(given, dt.timedelta):
+        every = _Every(0, 0, given // dt.timedelta(microseconds=1))
+    elif isinstance(given, str):
+        parts = _DURATION.findall(given)
+        if "".join(number + unit for number, unit in parts) != given or not all(unit in _UNITS for _, unit in parts):
+            raise ValueError(f"every must be {_EVERY}; {given!r} was given")
+        every = _Every(*(sum(int(number) * _UNITS[unit][place] for number, unit in parts) for place in range(3)))
+    else:
+        raise TypeError(f"every must be {_EVERY}; {type(given).__name__} was given")
+    if min(every) < 0 or not any(every) or max(every) >= 1 << 63:
+        raise ValueError(f"every must be more than nothing and less than 2^63 microseconds; {given!r} was given")
+    return every
+
+
+def _moment(given: Any, name: str) -> dt.datetime:
+    """A moment as a datetime, with a zone if it was given one."""
+    if isinstance(given, np.datetime64):
+        if np.isnat(given):
+            raise ValueError(f"{name} must be {_TIME}; NaT was given")
+        return _EPOCH + dt.timedelta(microseconds=int(floor_microseconds(np.array([given]))[0]))
+    if isinstance(given, str):
+        text = given.strip()
+        # Python 3.10 does not know the Z.
+        text = text[:-1] + "+00:00" if text[-1:] in ("Z", "z") and ":" in text else text
+        try:
+            if _ISO.match(text):
+                return dt.datetime.fromisoformat(text)
+        except ValueError:
+            pass
+        raise ValueError(f"{name} must be {_TIME}; {given!r} was given")
+    if isinstance(given, dt.datetime):
+        if type(given).__name__ == "NaTType":  # pandas' is a datetime
+            raise ValueError(f"{name} must be {_TIME}; NaT was given")
+        if hasattr(given, "to_pydatetime"):
+            return given.to_pydatetime(warn=False)  # type: ignore[no-any-return]
+        return given
+    if isinstance(given, dt.date):
+        return dt.datetime(given.year, given.month, given.day)
+    raise TypeError(f"{name} must be {_TIME}; {type(given).__name__} was given")
+
+
+def _zone(start: dt.datetime, end: dt.datetime, given: Any) -> dt.tzinfo | None:
+    """The zone that the ticks are in."""
+    zone = _chosen_zone(start, end, given)
+    # The zones of pytz are not those of `datetime`: they must not be set with `replace`.
+    name = getattr(zone, "zone", None)
+    return ZoneInfo(name) if isinstance(name, str) else zone
+
+
+def _chosen_zone(start: dt.datetime, end: dt.datetime, given: Any) -> dt.tzinfo | None:
+    if isinstance(given, str):
+        try:
+            return ZoneInfo(given)
+        except (ZoneInfoNotFoundError, ValueError, OSError):
+            example = '"UTC", "Europe/Copenhagen" or "America/New_York"'
+            raise ValueError(f"tz must be the name of a time zone, such as {example}; {given!r} was given") from None
+    if given is not None:
+        if not isinstance(given, dt.tzinfo):
+            raise TypeError(f"tz must be the name of a time zone or a tzinfo; {type(given).__name__} was given")
+        return given
+    if (start.tzinfo is None) != (end.tzinfo is None):
+        raise ValueError("start and end must both have a time zone or both have none; one of each was given")
+    if start.tzinfo is None or str(start.tzinfo) == str(end.tzinfo):
+        return start.tzinfo
+    if start.utcoffset() == end.utcoffset() and not isinstance(start.tzinfo, ZoneInfo):
+        return start.tzinfo
+    raise ValueError(
+        f"start and end are in two time zones, {start.tzinfo} and {end.tzinfo}: name the one of the calendar with tz="
+    )
+
+
+def _local(moment: dt.datetime, zone: dt.tzinfo | None) -> dt.datetime:
+    """The moment in the zone; one without a zone is a reading of the clocks there."""
+    if zone is None:
+        return moment
+    if moment.tzinfo is not None:
+        return moment.astimezone(zone)
+    local = moment.replace(tzinfo=zone)
+    if local.astimezone(dt.timezone.utc).astimezone(zone).replace(tzinfo=None) != moment:
+        raise ValueError(f"no clock shows {moment.isoformat()} in {zone}: it is skipped when the clocks change")
+    return local
+
+
+def _instant(moment: dt.datetime) -> int:
+    """Microseconds since 1970; in UTC, if the moment has a zone."""
+    if moment.tzinfo is not None:
+        moment = moment.astimezone(dt.timezone.utc).replace(tzinfo=None)
+    return (moment - _EPOCH) // dt.timedelta(microseconds=1)
