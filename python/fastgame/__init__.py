@@ -24,6 +24,7 @@ from fastgame._core import (
     total,
 )
 from fastgame._errors import (
+    BadRowsError,
     CopyError,
     EntropyError,
     FastgameError,
@@ -32,10 +33,14 @@ from fastgame._errors import (
     SealedStepError,
     StateError,
 )
+from fastgame._replay import Feed, replay
 from fastgame._results import Estimate, Interval, Top
+from fastgame._rows import RowCounts
+from fastgame._ticks import Ticks
 
 __all__ = [
     "ApproxDp",
+    "BadRowsError",
     "Budget",
     "ContinualCounter",
     "ContinualVector",
@@ -44,17 +49,21 @@ __all__ = [
     "EntropyError",
     "Estimate",
     "FastgameError",
+    "Feed",
     "Gdp",
     "HorizonError",
     "IncompatibleError",
     "Interval",
     "Plan",
     "RawSketch",
+    "RowCounts",
     "SealedStepError",
     "StateError",
     "Structure",
+    "Ticks",
     "Top",
     "Zcdp",
     "__version__",
+    "replay",
     "total",
 ]

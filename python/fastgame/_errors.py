@@ -1,6 +1,7 @@
 """The exceptions of fastgame. Errors of arguments are ValueError, TypeError and OverflowError."""
 
 __all__ = [
+    "BadRowsError",
     "CopyError",
     "EntropyError",
     "FastgameError",
@@ -49,5 +50,11 @@ class CopyError(FastgameError, TypeError):
 
 class EntropyError(FastgameError, OSError):
     """The operating system gave no randomness; nothing was built or released."""
+
+    __module__ = "fastgame"
+
+
+class BadRowsError(FastgameError, ValueError):
+    """A table has rows that are no events, and they were not to be left out. Not private."""
 
     __module__ = "fastgame"

@@ -1,0 +1,402 @@
+"""From tables to events: at which step, of which key, with which weight. Everything here is private.
+
+A row becomes an event at the step of its time, and another with the opposite weight at the step of its deletion. Rows
+that are none (no time, no key, a weight beyond the bound) are left out one by one, so that a row decides over itself
+alone; how many were is counted for the operator.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.ipc
+
+from fastgame._errors import BadRowsError
+from fastgame._rows import RowCounts
+from fastgame._ticks import Ticks, floor_microseconds, zone_mismatch
+
+Bools = npt.NDArray[np.bool_]
+Integers = npt.NDArray[np.int64]
+
+#: Parts of the time that a store on disk is sorted by.
+_PARTS = 64
+#: What Arrow reads as a time, with a fraction of any length.
+_ISO = r"^\d{4}-\d{2}-\d{2}([ T]\d{2}(:?\d{2}(:?\d{2}(\.\d{1,9})?)?)?(Z|[+-]\d{2}(:?\d{2})?)?)?$"
+_HAS_ZONE = r"[ T].*(Z|[+-]\d{2}(:?\d{2})?)$"
+
+
+class Source(NamedTuple):
+    """The columns of a table that make the events of one structure."""
+
+    key: tuple[str, ...]
+    weight: str | None
+    #: The largest absolute weight; None where the structure clips.
+    bound: float | None
+    #: Whether weights are whole numbers.
+    whole: bool
+    #: The cells of listed keys; None where any key will do.
+    cells: Callable[[list[Any]], Any] | None
+    #: The types of listed keys.
+    key_types: tuple[Any, ...] | None
+
+
+class Times(NamedTuple):
+    """The columns that say when."""
+
+    ticks: Ticks
+    time: str
+    delete_time: str | None
+    format: str | None
+
+
+class Reader:
+    """Turns batches of rows into events, for one structure each.
+
+    With `strict`, the first batch with a bad row is an error.
+    """
+
+    def __init__(self, times: Times, counts: RowCounts, strict: bool) -> None:
+        self.times = times
+        self.counts = counts
+        self.strict = strict
+
+    def read(self, batch: pa.RecordBatch, sources: list[Source]) -> list[list[pa.RecordBatch]]:
+        """Events of the sources: columns step, key parts, weight."""
+        first_row = self.counts.read
+        self.counts.read += batch.num_rows
+        steps, deleted, usable = self._steps(batch, first_row)
+        return [list(self._events(batch, source, steps, deleted, usable, first_row)) for source in sources]
+
+    def _leave_out(self, usable: Bools | None, bad: Bools | None, reason: str, first_row: int) -> Bools | None:
+        """Counts the bad rows among the usable ones, and takes them out. None stands for all usable, or none bad."""
+        if bad is None:
+            return usable
+        bad = bad if usable is None else bad & usable
+        count = int(np.count_nonzero(bad))
+        if count == 0:
+            return usable
+        self.counts.add(reason, count)
+        if self.strict:
+            row = first_row + int(np.argmax(bad)) + 1
+            raise BadRowsError(
+                f"there are bad rows: {reason}, {count} in this batch, the first is row {row} of the data; "
+                f"mend them, or leave bad rows out (bad_rows='drop')"
+            )
+        return ~bad if usable is None else usable & ~bad
+
+    def _steps(self, batch: pa.RecordBatch, first_row: int) -> tuple[Integers, Integers | None, Bools | None]:
+        """Steps of rows and of their deletion, and which rows have both."""
+        times = self.times
+        last = times.ticks.horizon
+        instants, bad = instants_of(column(batch, times.time), times, times.time)
+        steps = times.ticks.locate(instants)
+        usable = self._leave_out(None, bad, f"no time in {times.time!r}", first_row)
+        outside = (steps < 1) | (steps > last) if steps.size and (steps.min() < 1 or steps.max() > last) else None
+        usable = self._leave_out(usable, outside, f"{times.time!r} not between start and end", first_row)
+        if times.delete_time is None:
+            return steps, None, usable
+        values = column(batch, times.delete_time)
+        missing = np.asarray(values.is_null())
+        gone, bad = instants_of(values, times, times.delete_time)
+        deleted = times.ticks.locate(gone)
+        bad = None if bad is None else bad & ~missing
+        usable = self._leave_out(usable, bad, f"no time in {times.delete_time!r}", first_row)
+        early = (gone < instants) & ~missing
+        usable = self._leave_out(usable, early, f"{times.delete_time!r} before {times.time!r}", first_row)
+        # Those that stay until the end are never deleted.
+        deleted[missing] = last + 1
+        return steps, deleted, usable
+
+    def _events(
+        self,
+        batch: pa.RecordBatch,
+        source: Source,
+        steps: Integers,
+        deleted: Integers | None,
+        usable: Bools | None,
+        first_row: int,
+    ) -> Iterator[pa.RecordBatch]:
+        keys = [key_column(column(batch, name), name) for name in source.key]
+        for name, values in zip(source.key, keys, strict=True):
+            missing = np.asarray(values.is_null()) if values.null_count else None
+            usable = self._leave_out(usable, missing, f"no key in {name!r}", first_row)
+        if source.cells is not None:
+            cells = np.asarray(source.cells(keys))
+            unlisted = cells < 0 if cells.size and cells.min() < 0 else None
+            usable = self._leave_out(usable, unlisted, "key not in the list", first_row)
+            keys = [pa.array(cells)]
+        weights = None
+        if source.weight is not None:
+            weights, bad, beyond = weights_of(column(batch, source.weight), source)
+            usable = self._leave_out(usable, bad, f"no weight in {source.weight!r}", first_row)
+            usable = self._leave_out(usable, beyond, f"{source.weight!r} beyond the bound", first_row)
+        yield _batch(steps, keys, weights, usable)
+        if deleted is not None:
+            away = deleted <= self.times.ticks.horizon
+            away = away if usable is None else away & usable
+            if weights is None:
+                weights = np.ones(batch.num_rows, dtype=np.int64)
+            yield _batch(deleted, keys, -weights, away)
+
+
+def column(batch: pa.RecordBatch, name: str) -> pa.Array:
+    """A column of a batch, without a dictionary."""
+    values = batch.column(name)
+    return values.dictionary_decode() if pa.types.is_dictionary(values.type) else values
+
+
+def _batch(steps: Integers, keys: list[Any], weights: Any, usable: Bools | None) -> pa.RecordBatch:
+    columns = [pa.array(steps), *keys]
+    names = ["step", *(f"key{place}" for place in range(len(keys)))]
+    if weights is not None:
+        columns.append(pa.array(weights))
+        names.append("weight")
+    batch = pa.RecordBatch.from_arrays(columns, names=names)
+    return batch if usable is None else batch.filter(pa.array(usable))
+
+
+def is_text(kind: pa.DataType) -> bool:
+    """Whether a type is one of text."""
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
+
+
+def value_type(kind: pa.DataType) -> pa.DataType:
+    """The type of the values of a column that may have a dictionary."""
+    return kind.value_type if pa.types.is_dictionary(kind) else kind
+
+
+def check_time_column(kind: pa.DataType, times: Times, name: str) -> None:
+    """Refuses a column that cannot hold times, or those of the other kind."""
+    kind = value_type(kind)
+    if pa.types.is_timestamp(kind):
+        if times.format is not None:
+            raise TypeError(f"the column {name!r} has times already; a format (time_format) is for text")
+        if (kind.tz is None) != (times.ticks.tz is None):
+            raise ValueError(zone_mismatch(times.ticks, kind.tz is not None, f"the column {name!r}"))
+    elif pa.types.is_date(kind):
+        if times.ticks.tz is not None:
+            raise ValueError(zone_mismatch(times.ticks, False, f"the column {name!r}"))
+    elif not is_text(kind) and not pa.types.is_null(kind):
+        raise TypeError(f"the column {name!r} must hold timestamps, dates or ISO text; it is of type {kind}")
+    elif times.format is not None and times.ticks.tz is not None:
+        raise ValueError(zone_mismatch(times.ticks, False, f"a time in a format of its own ({times.format!r})"))
+
+
+def check_key_column(kind: pa.DataType, name: str) -> None:
+    """Refuses a column whose values are no keys."""
+    kind = value_type(kind)
+    binary = pa.types.is_binary(kind) or pa.types.is_large_binary(kind) or pa.types.is_fixed_size_binary(kind)
+    if not (pa.types.is_integer(kind) or is_text(kind) or binary or pa.types.is_null(kind)):
+        raise TypeError(
+            f"keys must be integers, text or bytes; the column {name!r} is of type {kind} (cast it to one of them)"
+        )
+
+
+def check_same_kind(kind: pa.DataType, listed: pa.DataType, name: str) -> None:
+    """Refuses keys that can never be equal to the listed ones: 5, "5" and b"5" differ."""
+
+    def of(kind: pa.DataType) -> str:
+        return "integers" if pa.types.is_integer(kind) else "text" if is_text(kind) else "bytes"
+
+    kind = value_type(kind)
+    if not pa.types.is_null(kind) and of(kind) != of(listed):
+        raise TypeError(f"the column {name!r} holds {of(kind)} and the listed keys are {of(listed)}: cast one of them")
+
+
+def check_weight_column(kind: pa.DataType, name: str) -> None:
+    """Refuses a column whose values are no numbers."""
+    kind = value_type(kind)
+    numbers = pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)
+    if not (numbers or is_text(kind) or pa.types.is_null(kind)):
+        raise TypeError(f"weights must be numbers; the column {name!r} is of type {kind}")
+
+
+def key_column(values: pa.Array, name: str) -> pa.Array:
+    """Keys in one of few types, so that all batches have the same."""
+    kind = values.type
+    if pa.types.is_null(kind):
+        return values.cast(pa.string())
+    if pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
+        with suppress(pa.ArrowInvalid):  # more than 2 GB in a batch
+            return values.cast(pa.string())
+    return values
+
+
+def instants_of(values: pa.Array, times: Times, name: str) -> tuple[Integers, Bools | None]:
+    """Times in microseconds since 1970, and which rows have none."""
+    kind = values.type
+    check_time_column(kind, times, name)
+    bad = np.asarray(values.is_null()) if values.null_count else None
+    if pa.types.is_null(kind):
+        return np.zeros(len(values), dtype=np.int64), bad
+    if is_text(kind):
+        values, bad = _parsed(values, bad, times, name)
+    unit = {pa.date32(): "D", pa.date64(): "ms"}.get(values.type) or values.type.unit
+    raw = values.cast(pa.int32() if unit == "D" else pa.int64())
+    numbers = np.asarray(raw.fill_null(0) if raw.null_count else raw).astype(np.int64, copy=False)
+    factor = {"D": 86_400_000_000, "s": 1_000_000, "ms": 1000}.get(unit)
+    if factor is not None:
+        # Far beyond the calendar is far beyond, not back again.
+        most = (1 << 62) // factor
+        numbers = np.clip(numbers, -most, most) * factor
+    elif unit == "ns":
+        numbers = floor_microseconds(numbers.view("datetime64[ns]"))
+    return numbers, bad
+
+
+def _parsed(values: pa.Array, bad: Bools | None, times: Times, name: str) -> tuple[pa.Array, Bools | None]:
+    """Text as timestamps; what is none becomes null, and bad."""
+    if times.format is not None:
+        parsed = pc.strptime(values, format=times.format, unit="us", error_is_null=True)
+        return parsed, np.asarray(parsed.is_null()) if parsed.null_count else None
+    aware = times.ticks.tz is not None
+    kind = pa.timestamp("us", "UTC" if aware else None)
+    with suppress(pa.ArrowInvalid):
+        return values.cast(kind), bad
+    # Something is wrong: look closer.
+    values = pc.utf8_trim_whitespace(values)
+    form = np.asarray(pc.match_substring_regex(values, _ISO).fill_null(False))
+    zone = np.asarray(pc.match_substring_regex(values, _HAS_ZONE).fill_null(False))
+    other = form & (zone != aware)
+    if other.any():
+        place = int(np.argmax(other))
+        mixed = " and other times of it are the other way round" if (form & (zone == aware)).any() else ""
+        raise ValueError(
+            zone_mismatch(times.ticks, not aware, f"a time of the column {name!r} (row {place + 1})") + mixed
+        )
+    # Fractions finer than a microsecond are cut off, which changes no step.
+    values = pc.replace_substring_regex(values, r"(\.\d{6})\d+", r"\1")
+    values = pc.if_else(pa.array(form), values, pa.scalar(None, values.type))
+    parsed = pa.concat_arrays(cast_each(values, kind)) if len(values) else values.cast(kind)
+    return parsed, np.asarray(parsed.is_null())
+
+
+def cast_each(values: pa.Array, kind: pa.DataType) -> list[pa.Array]:
+    """The values in another type; null where that fails. Halves again and again, as few fail."""
+    try:
+        return [values.cast(kind)]
+    except pa.ArrowInvalid:
+        if len(values) == 1:
+            return [pa.nulls(1, kind)]
+        half = len(values) // 2
+        return cast_each(values[:half], kind) + cast_each(values[half:], kind)
+
+
+def weights_of(values: pa.Array, source: Source) -> tuple[Any, Bools | None, Bools | None]:
+    """Weights as int64 or float64, which rows have none, and which are beyond the bound."""
+    check_weight_column(values.type, source.weight or "")
+    bad = np.asarray(values.is_null()) if values.null_count else None
+    if is_text(values.type) or pa.types.is_decimal(values.type) or pa.types.is_null(values.type):
+        if is_text(values.type):
+            values = pc.utf8_trim_whitespace(values)
+        parsed = pa.concat_arrays(cast_each(values, pa.float64())) if len(values) else values.cast(pa.float64())
+        bad, values = np.asarray(parsed.is_null()), parsed
+    numbers = np.asarray(values.fill_null(0) if values.null_count else values)
+    if numbers.dtype.kind == "f":
+        unfit = ~np.isfinite(numbers)
+        if source.whole:
+            unfit |= numbers != np.rint(numbers)
+        if unfit.any():
+            bad = unfit if bad is None else bad | unfit
+            numbers = np.where(unfit, 0.0, numbers)
+    if not source.whole:
+        numbers = numbers.astype(np.float64)
+    elif numbers.dtype.kind == "u":
+        # Beyond 2^62 a weight is beyond every bound, and is clipped as any other.
+        numbers = np.minimum(numbers.astype(np.uint64), 1 << 62).astype(np.int64)
+    else:
+        numbers = np.clip(numbers, -float(1 << 62), float(1 << 62)) if numbers.dtype.kind == "f" else numbers
+        numbers = np.clip(numbers.astype(np.int64), -(1 << 62), 1 << 62)
+    return numbers, bad, None if source.bound is None else np.abs(numbers) > source.bound
+
+
+class Store:
+    """The events of one structure until all are there: in memory, and beyond `memory` bytes on disk.
+
+    On disk they are sorted into parts of the time, each small enough to be sorted by itself. The files are private
+    data: they are in a folder that only the user may open, and are removed.
+    """
+
+    def __init__(self, horizon: int, memory: int) -> None:
+        self.horizon = horizon
+        self.memory = memory
+        self.batches: list[pa.RecordBatch] = []
+        self.bytes = 0
+        self.folder: tempfile.TemporaryDirectory[str] | None = None
+        self.files: dict[int, Any] = {}
+
+    def add(self, batch: pa.RecordBatch) -> None:
+        """Keeps a batch of events."""
+        if batch.num_rows == 0:
+            return
+        self.batches.append(batch)
+        self.bytes += batch.nbytes
+        if self.bytes > self.memory:
+            self._spill()
+
+    def _part(self, steps: Integers) -> Integers:
+        return (steps - 1) // -(-self.horizon // _PARTS)
+
+    def _path(self, part: int) -> Path:
+        assert self.folder is not None
+        return Path(self.folder.name) / f"{part}.arrow"
+
+    def _spill(self) -> None:
+        if self.folder is None:
+            self.folder = tempfile.TemporaryDirectory(prefix="fastgame-")
+        for batch in self.batches:
+            parts = self._part(np.asarray(batch.column("step")))
+            for part in np.unique(parts).tolist():
+                if part not in self.files:
+                    self.files[part] = pa.ipc.new_stream(str(self._path(part)), batch.schema)
+                self.files[part].write_batch(batch.filter(pa.array(parts == part)))
+        self.batches.clear()
+        self.bytes = 0
+
+    def in_order(self) -> Iterator[pa.RecordBatch]:
+        """All events in the order of their steps."""
+        if self.folder is None:
+            yield from _sorted(self.batches)
+            return
+        self._spill()
+        for file in self.files.values():
+            file.close()
+        for part in sorted(self.files):
+            with pa.ipc.open_stream(str(self._path(part))) as file:
+                # A single step needs no order.
+                yield from file if self.horizon <= _PARTS else _sorted(list(file))
+
+    def close(self) -> None:
+        """Removes what is on disk."""
+        self.batches.clear()
+        for file in self.files.values():
+            file.close()
+        if self.folder is not None:
+            self.folder.cleanup()
+
+
+def _sorted(batches: list[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Batches in the order of their steps; those that are so already as they are."""
+    last = 0
+    for batch in batches:
+        steps = np.asarray(batch.column("step"))
+        if steps[0] < last or np.any(steps[1:] < steps[:-1]):
+            break
+        last = steps[-1]
+    else:
+        yield from batches
+        return
+    table = pa.Table.from_batches(batches)
+    steps = np.asarray(table.column("step"))
+    small = steps.max() < 1 << 15
+    # Of the short type it is a radix sort.
+    order = np.argsort(steps.astype(np.int16) if small else steps, kind="stable")
+    yield from table.take(pa.array(order)).to_batches()

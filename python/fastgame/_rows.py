@@ -1,0 +1,29 @@
+"""What the operator may know of the rows that were read, and the public may not."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+__all__ = ["RowCounts"]
+
+
+@dataclass
+class RowCounts:
+    """How many rows were read, and left out, by reason. Not private: for the operator's console only.
+
+    Attributes
+    ----------
+    read : int
+        Rows that were read.
+    dropped : dict of str to int
+        Rows that were left out, by reason. A row may be left out of one structure and not of another, and is then
+        counted once for each that leaves it out.
+    """
+
+    read: int = 0
+    dropped: dict[str, int] = field(default_factory=dict)
+
+    def add(self, reason: str, count: int) -> None:
+        """Counts rows that were left out."""
+        if count:
+            self.dropped[reason] = self.dropped.get(reason, 0) + count
