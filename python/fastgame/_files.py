@@ -218,8 +218,8 @@ def kind_of(path: str) -> str:
     kind = _ENDINGS.get(os.path.splitext(name)[1])
     if kind is None:
         raise ValueError(
-            f"the form of {path} is not known by its ending ({', '.join(_ENDINGS)}, also with {', '.join(_COMPRESSED)}); "
-            f"say it with --input-format ({', '.join(FORMATS)})"
+            f"the form of {path} is not known by its ending ({', '.join(_ENDINGS)}, also with "
+            f"{', '.join(_COMPRESSED)}); say it with --input-format ({', '.join(FORMATS)})"
         )
     return kind
 

@@ -1,0 +1,385 @@
+"""The command ``fastgame``: private releases from files with a time column.
+
+What it writes to the standard output or to --out is private in the sense of the stated guarantee and may be published.
+What it writes to the standard error is for the operator alone.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import textwrap
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import fastgame as fg
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+if TYPE_CHECKING:
+    pass
+
+_EXIT_REFUSED = 2
+
+_DATA = r"""
+  printf 'time,page\n2026-01-01 09:30,/home\n2026-01-02 10:00,/about\n' > visits.csv
+"""
+_EXAMPLES = {
+    "count": _DATA
+    + r"""
+  fastgame count visits.csv --time time --start 2026-01-01 --end 2026-02-01 \
+      --every 1w --epsilon 1 --delta 1e-6
+
+  printf '/home\n/about\n/jobs\n' > pages.txt
+  fastgame count visits.csv --time time --start 2026-01-01 --end 2026-02-01 \
+      --every 1w --epsilon 1 --delta 1e-6 --key page --keys pages.txt --out pages.csv
+""",
+    "top": _DATA
+    + r"""
+  printf '/home\n/about\n/jobs\n' > pages.txt
+  fastgame top visits.csv --time time --start 2026-01-01 --end 2026-02-01 \
+      --every 1w --rho 0.5 --key page --keys pages.txt -k 2 --width 1024
+""",
+}
+
+
+class _Formatter(argparse.RawDescriptionHelpFormatter):
+    """Examples as they stand, and defaults."""
+
+    def _get_help_string(self, action: argparse.Action) -> str:
+        text = action.help or ""
+        shown = action.default not in (None, False, argparse.SUPPRESS) and action.option_strings
+        return f"{text} (default: %(default)s)" if shown else text
+
+
+class _Parser(argparse.ArgumentParser):
+    """Says what is wrong in one line."""
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(_EXIT_REFUSED, f"{self.prog}: error: {message} (see {self.prog} --help)\n")
+
+
+def _clock_options(parser: argparse.ArgumentParser, required: bool) -> None:
+    group = parser.add_argument_group("the public clock", "Nothing of it may be taken from the data.")
+    group.add_argument("--start", metavar="TIME", required=required, help="when step 1 begins: 2026-01-01, ISO text")
+    group.add_argument("--end", metavar="TIME", required=required, help="when the last step ends")
+    every = "the length of a step: 15m, 1h, 1d, 1w, 1mo, 1y"
+    group.add_argument("--every", metavar="DURATION", required=required, help=every)
+    group.add_argument("--tz", metavar="ZONE", help="time zone of the clock, as Europe/Copenhagen; for times with one")
+
+
+def _privacy_options(parser: argparse.ArgumentParser) -> None:
+    text = "One guarantee for all that is written. Give --rho, or --mu, or --epsilon and --delta."
+    group = parser.add_argument_group("privacy", text)
+    group.add_argument("--rho", type=float, metavar="R", help="budget as zero-concentrated differential privacy")
+    group.add_argument("--mu", type=float, metavar="M", help="budget as Gaussian differential privacy")
+    group.add_argument("--epsilon", type=float, metavar="E", help="budget as (epsilon, delta), with --delta")
+    group.add_argument("--delta", type=float, metavar="D", help="see --epsilon")
+    protect = "what is protected: a row's coming, or its coming together with its going"
+    group.add_argument("--protect", choices=["update", "lifetime"], default="update", help=protect)
+    group.add_argument("--contributions", type=int, default=1, metavar="M", help="rows that one person may have")
+    group.add_argument("--mechanism", default="tree", metavar="NAME", help="how noise is correlated: tree, tree-paper")
+    seed = "INSECURE: repeatable noise for tests; whoever knows the seed knows the noise"
+    group.add_argument("--insecure-seed", type=int, metavar="N", help=seed)
+
+
+def _input_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "files", nargs="+", metavar="FILE", help="CSV, Parquet or JSON lines, or a quoted pattern: 'logs/*.csv'"
+    )
+    group = parser.add_argument_group("the rows")
+    group.add_argument("--time", required=True, metavar="COLUMN", help="the time of a row: timestamps or ISO text")
+    group.add_argument("--delete-time", metavar="COLUMN", help="when the row is taken out again; missing if it stays")
+    group.add_argument(
+        "--key", action="append", metavar="COLUMN", help="the key of a row; repeat it for keys of several parts"
+    )
+    keys = "the PUBLIC list of keys to report: one a line (.txt), or a table with the columns named by --key"
+    group.add_argument("--keys", metavar="FILE", help=keys)
+    column = "the column of --keys that holds the key, if it has another name there; repeat as --key"
+    group.add_argument("--keys-column", action="append", metavar="COLUMN", help=column)
+    group.add_argument("--weight", metavar="COLUMN", help="what a row counts for; 1 without it")
+    group.add_argument("--max-weight", type=int, default=1, metavar="W", help="the largest absolute weight of a row")
+    excess = "a weight beyond it makes the row a bad one, or is cut down to it"
+    group.add_argument("--on-excess", choices=["error", "clip"], default="error", help=excess)
+    group.add_argument("--time-format", metavar="FORMAT", help="of times that are not ISO, as strptime: %%d/%%m/%%Y")
+    group.add_argument(
+        "--input-format", choices=["csv", "parquet", "json"], help="if the ending of the files does not say it"
+    )
+    group.add_argument("--delimiter", metavar="C", help="of CSV; tab for .tsv, else a comma")
+    bad = "stop at the first row that cannot be used or is out of range; without this such rows are left out"
+    group.add_argument("--fail-on-bad-rows", action="store_true", help=bad)
+
+
+def _output_options(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("output")
+    group.add_argument(
+        "--release-every", type=int, default=1, metavar="N", help="release at every N-th step, and the last"
+    )
+    group.add_argument(
+        "--format", choices=["table", "csv", "parquet", "json"], help="default: by the ending of --out, else table"
+    )
+    group.add_argument("--out", metavar="FILE", help="where to write; the terminal without it")
+    group.add_argument("--plot", metavar="FILE", help="draw the releases with their error as well (.png, .svg, .pdf)")
+    group.add_argument("--quiet", action="store_true", help="no progress, and no counts of rows")
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = _Parser(
+        prog="fastgame", description="Private statistics of changing data, under one guarantee for all that is written."
+    )
+    parser.add_argument("--version", action="version", version=f"fastgame {fg.__version__}")
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND", parser_class=_Parser)
+
+    def command(name: str, text: str, run: Callable[[argparse.Namespace], None]) -> argparse.ArgumentParser:
+        made = commands.add_parser(
+            name,
+            help=text.partition(".")[0],
+            description=textwrap.fill(text, 100),
+            epilog="example:\n" + _EXAMPLES[name],
+            formatter_class=_Formatter,
+        )
+        made.set_defaults(run=run)
+        return made
+
+    count = command(
+        "count",
+        "Count rows so far, at every tick. All of them, or with --key and --keys those of each listed key.",
+        _count,
+    )
+    top = command(
+        "top",
+        "Find the listed keys with most rows so far, at every tick. For lists that are too long to have a counter for "
+        "each key: a sketch is kept.",
+        _top,
+    )
+    for made in (count, top):
+        _input_options(made)
+        _clock_options(made, required=True)
+        _privacy_options(made)
+        _output_options(made)
+    top.add_argument("-k", type=int, default=10, metavar="K", help="how many keys")
+    shape = top.add_argument_group("the sketch")
+    shape.add_argument("--width", type=int, default=4096, metavar="W", help="buckets in a row, a power of two")
+    shape.add_argument("--depth", type=int, default=5, metavar="D", help="rows, an odd number")
+    shape.add_argument("--hash-seed", type=int, metavar="N", help="of the hash functions; at random without it")
+    return parser
+
+
+def _budget(arguments: argparse.Namespace) -> fg.Budget:
+    given = {name: getattr(arguments, name) for name in ("rho", "mu", "epsilon", "delta")}
+    given = {name: value for name, value in given.items() if value is not None}
+    if set(given) == {"rho"}:
+        return fg.Zcdp(given["rho"])
+    if set(given) == {"mu"}:
+        return fg.Gdp(given["mu"])
+    if set(given) == {"epsilon", "delta"}:
+        return fg.ApproxDp(given["epsilon"], given["delta"])
+    shown = " and ".join(f"--{name}" for name in given) or "nothing"
+    raise ValueError(f"the budget is --rho, or --mu, or --epsilon with --delta; {shown} was given")
+
+
+def _common(arguments: argparse.Namespace) -> dict[str, Any]:
+    """The parameters that all structures take."""
+    return {
+        "privacy": _budget(arguments),
+        "protect": arguments.protect,
+        "contributions": arguments.contributions,
+        "mechanism": arguments.mechanism,
+        "insecure_seed": arguments.insecure_seed,
+    }
+
+
+def _key_list(arguments: argparse.Namespace) -> Any:
+    """The public list of keys, as a column or a tuple of them."""
+    from fastgame._files import read_keys  # noqa: PLC0415 (needs pyarrow, which the base package does not)
+
+    if arguments.key is None or arguments.keys is None:
+        raise ValueError(
+            "keys need both --key (a column of the data) and --keys (the public list to report: the keys that occur in "
+            "the data are not public)"
+        )
+    names = arguments.keys_column or arguments.key
+    if len(names) != len(arguments.key):
+        raise ValueError(
+            f"--keys-column must stand as often as --key, {len(arguments.key)} times; {len(names)} were given"
+        )
+    columns = read_keys(arguments.keys, names)
+    return columns if len(columns) > 1 else columns[0]
+
+
+def _count(arguments: argparse.Namespace) -> None:
+    keyed = arguments.key is not None or arguments.keys is not None
+    ticks = fg.Ticks(arguments.start, arguments.end, arguments.every, tz=arguments.tz)
+    common = {**_common(arguments), "on_excess": arguments.on_excess, "horizon": ticks.horizon}
+    if keyed:
+        keys = _key_list(arguments)
+        size = len(keys[0] if isinstance(keys, tuple) else keys)
+        vector = fg.ContinualVector(size, max_norm=float(arguments.max_weight), **common)
+        feed = fg.Feed(vector, key=tuple(arguments.key), weight=arguments.weight, keys=keys)
+    else:
+        feed = fg.Feed(fg.ContinualCounter(max_weight=arguments.max_weight, **common), weight=arguments.weight)
+    _release(arguments, ticks, feed)
+
+
+def _top(arguments: argparse.Namespace) -> None:
+    ticks = fg.Ticks(arguments.start, arguments.end, arguments.every, tz=arguments.tz)
+    keys = _key_list(arguments)
+    sketch = fg.CountSketch(
+        width=arguments.width,
+        depth=arguments.depth,
+        hash_seed=arguments.hash_seed,
+        max_weight=arguments.max_weight,
+        on_excess=arguments.on_excess,
+        horizon=ticks.horizon,
+        **_common(arguments),
+    )
+    listed = len(keys[0] if isinstance(keys, tuple) else keys)
+    feed = fg.Feed(sketch, key=tuple(arguments.key), weight=arguments.weight, keys=keys, top=min(arguments.k, listed))
+    _release(arguments, ticks, feed)
+
+
+def _release(arguments: argparse.Namespace, ticks: fg.Ticks, feed: fg.Feed) -> None:
+    """Reads the files, releases at each tick, writes."""
+    from fastgame._files import Columns, Files  # noqa: PLC0415
+    from fastgame._output import format_of, write  # noqa: PLC0415
+
+    form = format_of(arguments.format, arguments.out)
+    counts = fg.RowCounts()
+    files = Files(
+        arguments.files,
+        Columns(
+            [name for name in (arguments.time, arguments.delete_time) if name],
+            arguments.key or [],
+            [arguments.weight] if arguments.weight else [],
+        ),
+        counts=counts,
+        kind=arguments.input_format,
+        delimiter=arguments.delimiter,
+        strict=arguments.fail_on_bad_rows,
+    )
+    shown = not arguments.quiet and sys.stderr.isatty()
+    with _Progress(shown) as progress:
+        table = fg.replay(
+            progress.rows(files),
+            ticks,
+            feed,
+            time=arguments.time,
+            delete_time=arguments.delete_time,
+            release_every=arguments.release_every,
+            time_format=arguments.time_format,
+            bad_rows="raise" if arguments.fail_on_bad_rows else "drop",
+            counts=counts,
+            progress=progress.steps,
+        )
+    if not arguments.quiet:
+        _tell_counts(counts)
+        _tell_guarantee(feed.structure)
+    if arguments.plot is not None:
+        from fastgame._plot import draw_releases  # noqa: PLC0415
+
+        draw_releases(table, arguments.plot, feed.structure)
+    write(table, form, arguments.out)
+
+
+class _Progress:
+    """Bars on the operator's terminal: rows, which are not private, then steps."""
+
+    def __init__(self, shown: bool) -> None:
+        self._bars: Any = None
+        self._bar: Any = None
+        if shown:
+            from tqdm import tqdm  # noqa: PLC0415 (only where there is a terminal)
+
+            self._bars = tqdm
+
+    def __enter__(self) -> _Progress:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._bar is not None:
+            self._bar.close()
+
+    def rows(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """The batches, while they are counted."""
+        if self._bars is None:
+            yield from batches
+            return
+        with self._bars(desc="reading (not private)", unit=" rows", unit_scale=True, leave=False) as bar:
+            for batch in batches:
+                yield batch
+                bar.update(batch.num_rows)
+
+    def steps(self, done: int, all_steps: int) -> None:
+        """Shows the step that was released."""
+        if self._bars is None:
+            return
+        if self._bar is None:
+            self._bar = self._bars(total=all_steps, desc="releasing", unit=" steps", leave=False)
+        self._bar.update(done - self._bar.n)
+
+
+def _tell_counts(counts: fg.RowCounts) -> None:
+    """Tells the operator, who may know."""
+    dropped = "; ".join(f"{count:,}: {reason}" for reason, count in counts.dropped.items())
+    tail = f"left out {dropped}" if dropped else "all were used"
+    print(f"not private: {counts.read:,} rows were read, {tail}", file=sys.stderr)
+
+
+def _tell_guarantee(structure: Any) -> None:
+    """States what was spent."""
+    budget, delta = structure.privacy, 1e-6
+    unit = "a row" if structure.contributions == 1 else f"{structure.contributions} rows"
+    life = ", its deletion included," if structure.protect == "lifetime" else ""
+    print(
+        f"all that was released is {budget.rho:.6g}-zCDP, ({budget.epsilon(delta):.4g}, {delta:g})-DP, for "
+        f"{unit}{life} and no more however it is combined",
+        file=sys.stderr,
+    )
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs the command line.
+
+    Parameters
+    ----------
+    arguments : list of str, optional
+        Those of the process without it.
+
+    Returns
+    -------
+    int
+        0; 2 if something was refused, with a line on the standard error; 130 if interrupted.
+    """
+    parser = _parser()
+    given = parser.parse_args(arguments)
+    prog = f"fastgame {given.command}"
+    try:
+        from pyarrow import ArrowException  # noqa: PLC0415
+    except ImportError:
+        print(f'{prog}: error: the command line needs pyarrow: pip install "fastgame-dp[cli]"', file=sys.stderr)
+        return _EXIT_REFUSED
+    try:
+        given.run(given)
+    except BrokenPipeError:
+        # The reader has gone, which is its right; Python must not complain at exit either.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except KeyboardInterrupt:
+        print(f"{prog}: interrupted; nothing was written", file=sys.stderr)
+        return 130
+    except (
+        fg.FastgameError,
+        ValueError,
+        TypeError,
+        ArithmeticError,
+        OSError,
+        MemoryError,
+        ImportError,
+        ArrowException,
+    ) as error:
+        message = " ".join(str(error).split()) or "out of memory"
+        print(f"{prog}: error: {message}", file=sys.stderr)
+        return _EXIT_REFUSED
+    return 0

@@ -1,0 +1,60 @@
+"""Pictures of releases."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+#: Two-sided, of a normal error.
+_Z95 = 1.959964
+_MOST_LINES = 8
+
+
+def pyplot() -> Any:
+    """Matplotlib without a screen."""
+    try:
+        import matplotlib as mpl  # noqa: PLC0415
+    except ImportError:
+        raise ImportError('pictures need matplotlib: pip install "fastgame-dp[plot]"') from None
+    mpl.use("Agg")
+    import matplotlib.pyplot as plt  # noqa: PLC0415
+
+    return plt
+
+
+def draw_releases(table: pa.Table, path: str, structure: Any) -> None:
+    """Released values over time with their 95 % error bands: one line a key, the largest last values first.
+
+    What is drawn is computed from released values alone.
+    """
+    plt = pyplot()
+    from matplotlib import dates, ticker  # noqa: PLC0415
+
+    time = table.column("time").to_numpy()
+    value, std = (table.column(name).to_numpy() for name in ("value", "std"))
+    names = [name for name in table.schema.names if name not in ("time", "rank", "value", "std")]
+    parts = [[str(part) for part in table.column(name).to_pylist()] for name in names]
+    labels = np.array([" ".join(label) for label in zip(*parts, strict=True)] if parts else [""] * len(time))
+    last = time == time[-1]
+    order = labels[last][np.argsort(-value[last], kind="stable")]
+    figure, axes = plt.subplots(figsize=(9, 5), layout="constrained")
+    for place, label in enumerate(order[:_MOST_LINES]):
+        mine = labels == label
+        error = _Z95 * std[mine]
+        style = {"marker": "o", "ms": 3} if mine.sum() <= 60 else {}
+        (line,) = axes.plot(time[mine], value[mine], lw=1.4, ls=["-", "--", "-.", ":"][place % 4], label=label, **style)
+        axes.fill_between(time[mine], value[mine] - error, value[mine] + error, color=line.get_color(), alpha=0.2, lw=0)
+    axes.xaxis.set_major_formatter(dates.ConciseDateFormatter(axes.xaxis.get_major_locator()))
+    axes.yaxis.set_major_formatter(ticker.StrMethodFormatter("{x:,.0f}"))
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.set_ylabel("released count so far, with its 95 % error band")
+    if names:
+        axes.legend(frameon=False, fontsize="small", title=" ".join(names), loc="upper left")
+    shown = f"the {_MOST_LINES} largest of {len(order)} keys; " if len(order) > _MOST_LINES else ""
+    axes.set_title(
+        f"{shown}rho = {structure.privacy.rho:g}, protect = {structure.protect}", loc="left", fontsize="medium"
+    )
+    figure.savefig(path, dpi=120)
+    plt.close(figure)
