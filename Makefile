@@ -90,6 +90,7 @@ bench: $(STAMPS)/extra-bench ## Time everything beside its baselines (criterion,
 	$(CARGO) bench --locked -p fastgame-bench
 	$(BIN)/python -m pytest -q benches/python --benchmark-columns=median,iqr,rounds --benchmark-group-by=group,param
 	$(BIN)/python scripts/sketch_speed.py
+	$(BIN)/python scripts/replay_speed.py
 
 .PHONY: bench-check
 bench-check: ## Count the instructions of hot paths (valgrind) and compare with benches/instructions.json

@@ -10,6 +10,7 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -385,18 +386,31 @@ class Store:
 
 def _sorted(batches: list[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Batches in the order of their steps; those that are so already as they are."""
-    last = 0
-    for batch in batches:
-        steps = np.asarray(batch.column("step"))
-        if steps[0] < last or np.any(steps[1:] < steps[:-1]):
-            break
-        last = steps[-1]
-    else:
+    columns = [np.asarray(batch.column("step")) for batch in batches]
+    if all(np.all(steps[1:] >= steps[:-1]) for steps in columns) and all(
+        left[-1] <= right[0] for left, right in pairwise(columns)
+    ):
         yield from batches
         return
-    table = pa.Table.from_batches(batches)
-    steps = np.asarray(table.column("step"))
-    small = steps.max() < 1 << 15
+    # First in pieces that stay in the cache, then each part of the time by itself: many times as fast as all at once.
+    least, most = min(int(steps.min()) for steps in columns), max(int(steps.max()) for steps in columns)
+    starts = least + np.arange(_PARTS) * -(-(most - least + 1) // _PARTS)
+    parts: list[list[pa.RecordBatch]] = [[] for _ in starts]
+    for batch in batches:
+        ordered = _by_step(batch)
+        cuts = [*np.searchsorted(np.asarray(ordered.column("step")), starts).tolist(), ordered.num_rows]
+        for part, (start, end) in zip(parts, pairwise(cuts), strict=True):
+            if end > start:
+                part.append(ordered.slice(start, end - start))
+    for part in parts:
+        if part:
+            yield from _by_step(pa.Table.from_batches(part).combine_chunks()).to_batches()
+
+
+def _by_step(rows: Any) -> Any:
+    """A table or batch in the order of its steps."""
+    steps = np.asarray(rows.column("step"))
+    steps = steps - steps.min()
     # Of the short type it is a radix sort.
-    order = np.argsort(steps.astype(np.int16) if small else steps, kind="stable")
-    yield from table.take(pa.array(order)).to_batches()
+    order = np.argsort(steps.astype(np.int16) if steps.max() < 1 << 15 else steps, kind="stable")
+    return rows.take(pa.array(order))

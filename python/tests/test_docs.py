@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import doctest
 import inspect
+import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -15,37 +18,45 @@ import fastgame as fg
 ROOT = Path(__file__).resolve().parents[2]
 FILES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("**/*.md"))]
 
-# ```python to ```, at any indentation, unless <!-- no-test --> stands before it.
+# ```python or ```sh to ```, at any indentation, unless <!-- no-test --> stands before it.
 FENCE = re.compile(
-    r"(?P<skip><!--\s*no-test\s*-->\s*\n\s*)?^(?P<indent>[ \t]*)```python[^\n]*\n(?P<code>.*?)^[ \t]*```",
+    r"(?P<skip><!--\s*no-test\s*-->\s*\n\s*)?^(?P<indent>[ \t]*)```(?P<language>python|sh)[^\n]*\n"
+    r"(?P<code>.*?)^[ \t]*```",
     re.DOTALL | re.MULTILINE,
 )
 
 
-def blocks(text: str) -> list[str]:
-    """The Python blocks of a document to be run, each moved down to the line where it stands."""
+def blocks(text: str) -> list[tuple[str, str]]:
+    """The blocks of a document to be run: the language, and the code moved down to the line where it stands."""
     found = []
     for match in FENCE.finditer(text):
         if not match["skip"]:
             code = re.sub(rf"^{match['indent']}", "", match["code"], flags=re.MULTILINE)
-            found.append("\n" * text.count("\n", 0, match.start("code")) + code)
+            found.append((match["language"], "\n" * text.count("\n", 0, match.start("code")) + code))
     return found
+
+
+def run_shell(code: str) -> None:
+    """Runs commands, with `fastgame` among them, in the present folder; stops at the first that fails."""
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    subprocess.run(["bash", "-euo", "pipefail", "-c", code], check=True, env={**os.environ, "PATH": path})
 
 
 def test_blocks_are_found_with_their_lines_and_may_be_left_out() -> None:
     text = "# a\n```python\nx = 1\n```\n<!-- no-test -->\n```python\n1 / 0\n```\n- b\n\n"
-    text += "  ```python\n  y = 2\n  if y:\n    pass\n  ```\n```sh\nz\n```\n"
-    assert blocks(text) == ["\n\nx = 1\n", "\n" * 11 + "y = 2\nif y:\n  pass\n"]
+    text += "  ```python\n  y = 2\n  if y:\n    pass\n  ```\n```sh\nz\n```\n```text\nt\n```\n"
+    found = [("python", "\n\nx = 1\n"), ("python", "\n" * 11 + "y = 2\nif y:\n  pass\n"), ("sh", "\n" * 16 + "z\n")]
+    assert blocks(text) == found
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT)))
-def test_the_python_blocks_of_a_document_run_in_order(
-    path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_blocks_of_a_document_run_in_order(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     namespace: dict[str, Any] = {"__name__": "__main__"}
-    for block in blocks(path.read_text(encoding="utf-8")):
-        if block.lstrip().startswith(">>>"):
+    for language, block in blocks(path.read_text(encoding="utf-8")):
+        if language == "sh":
+            run_shell(block)
+        elif block.lstrip().startswith(">>>"):
             parsed = doctest.DocTestParser().get_doctest(block, namespace, path.name, str(path), 0)
             assert doctest.DocTestRunner(optionflags=doctest.ELLIPSIS).run(parsed, clear_globs=False).failed == 0
         else:
@@ -68,7 +79,9 @@ def public_things() -> dict[str, Any]:
             members = inspect.getmembers_static(thing) if hasattr(inspect, "getmembers_static") else vars(thing).items()
             for member, value in members:
                 ours = any(member in vars(base) for base in thing.__mro__ if base.__module__.startswith("fastgame"))
-                if ours and not member.startswith("_"):
+                # Fields of a dataclass stand in the docstring of the class.
+                field = member in getattr(thing, "__dataclass_fields__", {})
+                if ours and not field and not member.startswith("_"):
                     things[f"{name}.{member}"] = value
     return things
 
@@ -107,11 +120,14 @@ def test_a_docstring_names_every_parameter_of_the_constructors() -> None:
         fg.Zcdp,
         fg.Gdp,
         fg.ApproxDp,
+        fg.Ticks,
+        fg.Feed,
+        fg.RowCounts,
     ]:
         for parameter in inspect.signature(thing).parameters:
             # Alone with its type, or in a list of those that are as elsewhere.
-            shown = rf"^{parameter} : |^([a-z_]+, )*{parameter}(, [a-z_]+)*$"
-            assert re.search(shown, thing.__doc__ or "", re.MULTILINE), (thing, parameter)
+            shown = rf"^([a-z_]+, )*{parameter}(, [a-z_]+)*( : |$)"
+            assert re.search(shown, inspect.getdoc(thing) or "", re.MULTILINE), (thing, parameter)
 
 
 def test_signatures_show_the_defaults_that_hold() -> None:
