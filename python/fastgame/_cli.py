@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import fastgame as fg
+from fastgame._writing import write_text
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -41,6 +42,11 @@ _EXAMPLES = {
   printf '/home\n/about\n/jobs\n' > pages.txt
   fastgame top visits.csv --time time --start 2026-01-01 --end 2026-02-01 \
       --every 1w --rho 0.5 --key page --keys pages.txt -k 2 --width 1024
+""",
+    "plan": r"""
+  fastgame plan counter --start 2026-01-01 --end 2027-01-01 --every 1h --epsilon 1 --delta 1e-6
+
+  fastgame plan sketch --horizon 8760 --rho 0.5 --expected-total 1e6 --key-count 50000 --plot plan.png
 """,
 }
 
@@ -164,6 +170,29 @@ def _parser() -> argparse.ArgumentParser:
     shape.add_argument("--width", type=int, default=4096, metavar="W", help="buckets in a row, a power of two")
     shape.add_argument("--depth", type=int, default=5, metavar="D", help="rows, an odd number")
     shape.add_argument("--hash-seed", type=int, metavar="N", help="of the hash functions; at random without it")
+    plan = command(
+        "plan",
+        "Say what a structure would cost and how far off it would be, before there is any data. Without --width a "
+        "sketch's width and depth are chosen for the expected stream.",
+        _plan,
+    )
+    plan.add_argument("structure", choices=["counter", "vector", "sketch"], help="what count and top keep")
+    _clock_options(plan, required=False)
+    plan.add_argument("--horizon", type=int, metavar="T", help="the number of steps, instead of a clock")
+    _privacy_options(plan)
+    keys = plan.add_argument_group("the keys and the stream", "What is expected; it must not come from the data.")
+    keys.add_argument("--key-count", type=int, metavar="N", help="how many keys there may be: a vector's cells")
+    keys.add_argument("--max-weight", type=int, default=1, metavar="W", help="the largest absolute weight of a row")
+    keys.add_argument("--expected-total", type=float, metavar="N", help="of a sketch: the sum of all counts")
+    skew = "of a sketch: the key at rank r has a share in proportion to 1/r^S (Zipf's law)"
+    keys.add_argument("--skew", type=float, default=1.0, metavar="S", help=skew)
+    shape = plan.add_argument_group("the sketch")
+    shape.add_argument("--width", type=int, metavar="W", help="buckets in a row, a power of two; chosen without it")
+    shape.add_argument("--depth", type=int, metavar="D", help="rows, an odd number (with --width; default: 5)")
+    output = plan.add_argument_group("output")
+    output.add_argument("--format", choices=["table", "json"], default="table", help="for people or programs")
+    output.add_argument("--out", metavar="FILE", help="where to write; the terminal without it")
+    output.add_argument("--plot", metavar="FILE", help="draw the error over time, horizon and shape (.png, .svg, .pdf)")
     return parser
 
 
@@ -238,6 +267,49 @@ def _top(arguments: argparse.Namespace) -> None:
     listed = len(keys[0] if isinstance(keys, tuple) else keys)
     feed = fg.Feed(sketch, key=tuple(arguments.key), weight=arguments.weight, keys=keys, top=min(arguments.k, listed))
     _release(arguments, ticks, feed)
+
+
+def _plan(arguments: argparse.Namespace) -> None:
+    clock = [arguments.start, arguments.end, arguments.every]
+    if (arguments.horizon is None) == (None in clock) or (arguments.horizon is not None and any(clock)):
+        raise ValueError("the time is --horizon, or --start, --end and --every; give one of them, and whole")
+    if arguments.horizon is None:
+        horizon = fg.Ticks(*clock, tz=arguments.tz).horizon
+    else:
+        horizon = arguments.horizon
+    common = {**_common(arguments), "horizon": horizon}
+    profile = None
+    if arguments.structure == "counter":
+        plan = fg.ContinualCounter.plan(max_weight=arguments.max_weight, **common)
+    elif arguments.structure == "vector":
+        if arguments.key_count is None:
+            raise ValueError("a vector has a cell for each key: say how many with --key-count")
+        plan = fg.ContinualVector.plan(arguments.key_count, max_norm=float(arguments.max_weight), **common)
+    else:
+        plan, profile = _plan_sketch(arguments, common)
+    if arguments.plot is not None:
+        plan.plot(arguments.plot, profile=profile)
+    vector = None
+    if arguments.structure == "sketch" and arguments.key_count is not None:
+        vector = plan.fits_in_vector(arguments.key_count)
+    text = plan_as_json(plan, profile, vector) if arguments.format == "json" else plan_as_text(plan, profile, vector)
+    write_text(text + "\n", arguments.out)
+
+
+def _plan_sketch(arguments: argparse.Namespace, common: dict[str, Any]) -> tuple[fg.Plan, fg.FrequencyProfile | None]:
+    """The plan of a sketch, of the given shape or a suggested one, and the stream that is expected."""
+    common["max_weight"] = arguments.max_weight
+    profile = None
+    if arguments.expected_total is not None:
+        # Without a number of keys: as many as there can be, which is the worst for a given total.
+        keys = arguments.key_count or max(1, round(arguments.expected_total))
+        profile = fg.FrequencyProfile.zipf(total=arguments.expected_total, keys=keys, exponent=arguments.skew)
+    if arguments.width is not None:
+        depth = 5 if arguments.depth is None else arguments.depth
+        return fg.CountSketch.plan(width=arguments.width, depth=depth, **common), profile
+    if profile is None or arguments.depth is not None:
+        raise ValueError("the shape of a sketch is --width (and --depth), or is chosen for an --expected-total")
+    return fg.CountSketch.suggest(profile=profile, **common), profile
 
 
 def _release(arguments: argparse.Namespace, ticks: fg.Ticks, feed: fg.Feed) -> None:

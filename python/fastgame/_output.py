@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import os
-import sys
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -14,6 +11,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
+
+from fastgame._writing import write_bytes, write_text
 
 FORMATS = ("table", "csv", "parquet", "json")
 _ENDINGS = {".csv": "csv", ".parquet": "parquet", ".pq": "parquet", ".json": "json", ".txt": "table"}
@@ -36,30 +35,10 @@ def format_of(given: str | None, out: str | None) -> str:
 
 def write(table: pa.Table, form: str, out: str | None) -> None:
     """Writes a table to a file, all or nothing, or to the standard output."""
-    if out is None:
-        if form == "table":
-            sys.stdout.writelines(aligned(table))
-        else:
-            sys.stdout.flush()
-            _write(table, form, sys.stdout.buffer)
-        sys.stdout.flush()
-        return
-    folder = Path(out).resolve().parent
-    # Beside the target, so that the move is one step: nobody meets half of a table.
-    descriptor, name = tempfile.mkstemp(dir=folder, prefix=".fastgame-")
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            if form == "table":
-                file.write("".join(aligned(table)).encode())
-            else:
-                _write(table, form, file)
-        mask = os.umask(0)
-        os.umask(mask)
-        os.chmod(name, 0o666 & ~mask)
-        os.replace(name, out)
-    except BaseException:
-        os.unlink(name)
-        raise
+    if form == "table":
+        write_text("".join(aligned(table)), out)
+    else:
+        write_bytes(lambda file: _write(table, form, file), out)
 
 
 def _write(table: pa.Table, form: str, file: Any) -> None:

@@ -1,0 +1,40 @@
+"""Files that are written whole or not at all."""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+
+def write_bytes(put: Callable[[Any], object], out: str | None) -> None:
+    """Lets `put` write to a file, all or nothing, or to the standard output."""
+    if out is None:
+        sys.stdout.flush()
+        put(sys.stdout.buffer)
+        sys.stdout.buffer.flush()
+        return
+    # Beside the target, so that the move is one step: nobody meets half of a table.
+    descriptor, name = tempfile.mkstemp(dir=Path(out).resolve().parent, prefix=".fastgame-")
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            put(file)
+        mask = os.umask(0)
+        os.umask(mask)
+        os.chmod(name, 0o666 & ~mask)
+        os.replace(name, out)
+    except BaseException:
+        os.unlink(name)
+        raise
+
+
+def write_text(text: str, out: str | None) -> None:
+    """Writes text to a file, all or nothing, or to the standard output."""
+    if out is None:
+        sys.stdout.write(text)
+        sys.stdout.flush()
+    else:
+        write_bytes(lambda file: file.write(text.encode()), out)
