@@ -15,6 +15,7 @@ from fastgame._core import (
     ContinualCounter,
     ContinualVector,
     CountSketch,
+    FrequencyProfile,
     Gdp,
     Plan,
     RawSketch,
@@ -32,7 +33,7 @@ from fastgame._errors import (
     SealedStepError,
     StateError,
 )
-from fastgame._results import Estimate, Interval, Top
+from fastgame._results import Estimate, Interval, Top, WhatIf
 
 __all__ = [
     "ApproxDp",
@@ -44,6 +45,7 @@ __all__ = [
     "EntropyError",
     "Estimate",
     "FastgameError",
+    "FrequencyProfile",
     "Gdp",
     "HorizonError",
     "IncompatibleError",
@@ -54,6 +56,7 @@ __all__ = [
     "StateError",
     "Structure",
     "Top",
+    "WhatIf",
     "Zcdp",
     "__version__",
     "total",

@@ -49,7 +49,7 @@ impl FrequencyProfile {
         let mut sorted = Vec::new();
         for frequency in frequencies {
             let frequency = if frequency < 0.0 { -frequency } else { frequency };
-            if !(frequency <= MAX_FREQUENCY) {
+            if !(0.0..=MAX_FREQUENCY).contains(&frequency) {
                 let allowed = "finite numbers from -2^63 to 2^63, one for each key";
                 return Err(Error::Parameter { name: "frequencies", given: frequency.into(), allowed });
             }
