@@ -59,16 +59,15 @@ def summary(plan: Plan, profile: FrequencyProfile | None = None) -> list[tuple[s
         ("protects", f"{unit}, in all answers together"),
         ("time", f"{counted(horizon, 'step')}, mechanism {given['mechanism']}"),
     ]
-    what = "an estimate" if sketch else "a release"
-    if sketch:
-        what += " with collisions" if profile is not None else " by noise alone (collisions need a profile)"
-    of_all = f"of {counted(horizon, 'release')} together"
+    of_all = f"all of {counted(horizon, 'answer')} together"
     for name, step in [("error now", 1), ("error at the end", horizon)]:
         one = plan.error(CONFIDENCE, at=step, profile=profile)
-        text = f"within {number(one)} in {CONFIDENCE:.0%} of cases, {what}"
+        text = f"within {number(one)} in {CONFIDENCE:.0%} of {'estimates' if sketch else 'releases'}"
         if horizon > 1 and step == horizon:
-            text += f"; {number(plan.error(CONFIDENCE, horizon, profile=profile))} {of_all}"
+            text += f"; {of_all}, within {number(plan.error(CONFIDENCE, horizon, profile=profile))}"
         rows.append((name, text))
+    if sketch and profile is None:
+        rows.append(("", "by noise alone: what collisions add depends on the data (give a profile)"))
     rows.append(("noise of a cell", f"standard deviation {number(plan.noise_std)}"))
     if sketch:
         rows.append(("sd of an estimate", number(plan.std(profile=profile))))
@@ -80,7 +79,7 @@ def summary(plan: Plan, profile: FrequencyProfile | None = None) -> list[tuple[s
     memory = f"{size(plan.memory_at_start)} at first, at most {size(plan.memory)} if it is read whole"
     if plan.cells > 1:
         memory += f", {size(plan.memory_one_by_one)} if cell by cell"
-    rows += [("lattice", f"releases are multiples of {number(plan.lattice_step)}"), ("memory", memory)]
+    rows += [("lattice", f"releases are multiples of {plan.lattice_step:g}"), ("memory", memory)]
     rows.append(("cells", f"{plan.cells:,}"))
     if plan.cells > 1:
         each = f"{plan.cells_read(1):,} for one {'key' if sketch else 'cell'}, {plan.cells_read():,} for all"
@@ -128,12 +127,12 @@ def fits_in_vector(plan: Plan, keys: int) -> Plan | None:
 
 def what_if_rows(plan: Plan) -> list[tuple[str, str]]:
     """As text: the change, and its error."""
-    return [(row.change, f"within {number(row.error)}, {row.ratio:.3g} times as far") for row in what_if(plan)]
+    return [(row.change, f"within {number(row.error)} ({row.ratio:.3g} times)") for row in what_if(plan)]
 
 
 def as_text(plan: Plan) -> str:
     """Two tables of two columns."""
-    parts = [("", summary(plan)), ("\nwith", what_if_rows(plan))]
+    parts = [("", summary(plan)), (f"\nError in {CONFIDENCE:.0%} of cases with", what_if_rows(plan))]
     width = max(len(name) for _, rows in parts for name, _ in rows)
     lines = [f"Plan of a {plan.structure}"]
     for title, rows in parts:
@@ -153,7 +152,9 @@ def as_html(plan: Plan) -> str:
         )
         return f"<table><caption {left}>{html.escape(caption)}</caption><tbody>{cells}</tbody></table>"
 
-    return table(f"Plan of a {plan.structure}", summary(plan)) + table("What else would cost", what_if_rows(plan))
+    return table(f"Plan of a {plan.structure}", summary(plan)) + table(
+        f"Error in {CONFIDENCE:.0%} of cases with", what_if_rows(plan)
+    )
 
 
 # Dark to light, and each with a dash of its own: apart in grey too.
@@ -225,7 +226,8 @@ def draw_horizons(axis: Any, plan: Plan, profile: FrequencyProfile | None, error
     for protect, (color, dash) in zip(["update", "lifetime"], STYLES, strict=False):
         plans = [plan.replace(horizon=horizon, protect=protect) for horizon in horizons]
         errors = [changed.error(CONFIDENCE, profile=profile) for changed in plans]
-        axis.plot(horizons, errors, color=color, linestyle=dash, label=f"protect={protect!r}")
+        # All horizons of as many levels have the same noise.
+        axis.plot(horizons, errors, color=color, linestyle=dash, drawstyle="steps-pre", label=f"protect={protect!r}")
     mark(axis, plan.parameters["horizon"], error)
     axis.set_xscale("log", base=2)
     axis.set_ylim(bottom=0)

@@ -11,14 +11,15 @@
 //!
 //! - keys below 1/16 of the Gaussian part are taken into it (their excess kurtosis is below 1/256 then, their share of a
 //!   quantile below 0.1 %), which is at least `X / 128` wide: a smoothing below the resolution that is asked for;
-//! - keys beyond `2 X` put the row beyond `X` unless they cancel: within each class with the probability that as many
-//!   come with either sign, `mean over a of (1 - (1 - cos a) / width)^n`, between classes never;
+//! - keys beyond `c X` put the row beyond `X` unless they cancel: within each class with the probability that as many
+//!   come with either sign, `mean over a of (1 - (1 - cos a) / width)^n`, between classes never. Two of a load of `l` keys
+//!   do with probability about `l^2 / 2 / c`, so `c` is chosen from 2 to 16 such that this does not matter;
 //! - the others are inverted, with `P = X + 8 sd + 4 f_max`: the reach of so many standard deviations and so many of the
 //!   heaviest keys is passed with probability below 1e-8 (of few collisions and of many), truncated where the Gaussian
 //!   part is `e^-24`.
 //!
-//! Tails below 1e-7 of a row, which this does not resolve, are bounded by Chernoff's inequality instead. Cost: at most 4,000
-//! points an octave times the classes within 12 octaves; milliseconds, for steep laws with heavy keys tens of them.
+//! Tails below 1e-7 of a row, which this does not resolve, are bounded by Chernoff's inequality instead. Cost: some
+//! thousand points an octave times the classes within 15 octaves; milliseconds, for steep laws tens of them.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -117,10 +118,14 @@ impl<'a> RowLaw<'a> {
     /// Pairs of an error and the probability that a row is beyond it, from (0, 1) until that is at most `until`.
     fn tails(&self, until: f64) -> Vec<(f64, f64)> {
         let classes = self.classes;
-        // Variances of the classes below each, and the probabilities that all from each on are met in balance.
+        // Variances of the classes below each; how many keys from each on are met, and the probability that in balance.
         let mut squares = vec![0.0; classes.len() + 1];
         for (index, class) in classes.iter().enumerate() {
             squares[index + 1] = squares[index] + class.square() / self.width;
+        }
+        let mut load = vec![0.0; classes.len() + 1];
+        for (index, class) in classes.iter().enumerate().rev() {
+            load[index] = load[index + 1] + class.keys / self.width;
         }
         let mut balanced = vec![1.0; classes.len() + 1];
         for (index, class) in classes.iter().enumerate().rev() {
@@ -133,14 +138,16 @@ impl<'a> RowLaw<'a> {
             let least = (to * SMOOTHING) * (to * SMOOTHING);
             let light = sqrt(self.v.max(least)) / 16.0;
             let light = classes.partition_point(|class| class.frequency <= light);
-            let heavy = classes.partition_point(|class| class.frequency <= 2.0 * to).max(light);
+            let beyond = |factor: f64| classes.partition_point(|class| class.frequency <= factor * to).max(light);
+            let negligible = |&factor: &f64| load[beyond(factor)] * load[beyond(factor)] / (2.0 * factor) < 5e-4;
+            let heavy = beyond([2.0, 4.0, 8.0].into_iter().find(negligible).unwrap_or(16.0));
             let gaussian = (self.v + squares[light]).max(least);
             let sd = sqrt(gaussian + (squares[heavy] - squares[light]));
             let near = &classes[light..heavy];
             let reach = 8.0 * sd + 4.0 * near.last().map_or(0.0, |class| class.frequency);
-            // Where keys of at most 2 X spread further than that, six and more are met at a time: the law is nearly normal,
-            // and flat up to here. A line will do.
-            if sd <= 4.0 * to {
+            // Else the law is flat up to here: a line will do.
+            let spread = gaussian + (squares[beyond(1.0)] - squares[light]);
+            if load[beyond(1.0)] < 5.0 && spread < 16.0 * to * to {
                 let octave = Octave::new(gaussian, near, self.width, 2.0 * PI / (to + reach).max(2.0 * to));
                 let count = if from == 0.0 { 4 * POINTS } else { POINTS };
                 for i in 1..=count {
