@@ -187,7 +187,7 @@ def draw_plan(plan: Plan, path: str | os.PathLike[str], profile: FrequencyProfil
         axis.spines[["top", "right"]].set_visible(False)
         axis.legend(frameon=False, fontsize=8)
     title = f"{plan.structure}, {plan.privacy!r}, {counted(plan.parameters['horizon'], 'step')}"
-    figure.suptitle(f"{title}: {CONFIDENCE:.0%} of errors are within", fontsize=11)
+    figure.suptitle(f"{title}: the error that {CONFIDENCE:.0%} of answers stay within", fontsize=11)
     figure.savefig(path, dpi=150)
 
 
@@ -203,7 +203,7 @@ def draw_time(axis: Any, plan: Plan, profile: FrequencyProfile | None, error: fl
     """Left: from now to the end."""
     horizon = plan.parameters["horizon"]
     steps = steps_between(1, horizon, 16)
-    lines = [("one answer", {"profile": profile})]
+    lines: list[tuple[str, dict[str, Any]]] = [("one answer", {"profile": profile})]
     if profile is not None:
         lines.append(("one answer, noise alone", {}))
     if horizon > 1:
