@@ -15,6 +15,7 @@ from fastgame._core import (
     ContinualCounter,
     ContinualVector,
     CountSketch,
+    FrequencyProfile,
     Gdp,
     Plan,
     RawSketch,
@@ -34,7 +35,7 @@ from fastgame._errors import (
     StateError,
 )
 from fastgame._replay import Feed, replay
-from fastgame._results import Estimate, Interval, Top
+from fastgame._results import Estimate, Interval, Top, WhatIf
 from fastgame._rows import RowCounts
 from fastgame._ticks import Ticks
 
@@ -50,6 +51,7 @@ __all__ = [
     "Estimate",
     "FastgameError",
     "Feed",
+    "FrequencyProfile",
     "Gdp",
     "HorizonError",
     "IncompatibleError",
@@ -62,6 +64,7 @@ __all__ = [
     "Structure",
     "Ticks",
     "Top",
+    "WhatIf",
     "Zcdp",
     "__version__",
     "replay",

@@ -1,11 +1,12 @@
-from collections.abc import Sequence
-from typing import Any, Literal, Protocol, SupportsFloat, SupportsIndex, TypeAlias, final, overload
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, Literal, Protocol, SupportsFloat, SupportsIndex, TypeAlias, final, overload
 
 import numpy as np
 import numpy.typing as npt
 from typing_extensions import disjoint_base
 
-from fastgame._results import Estimate, Interval, Top
+from fastgame._results import Estimate, Interval, Top, WhatIf
 
 __all__ = [
     "ApproxDp",
@@ -13,6 +14,7 @@ __all__ = [
     "ContinualCounter",
     "ContinualVector",
     "CountSketch",
+    "FrequencyProfile",
     "Gdp",
     "Plan",
     "RawSketch",
@@ -236,6 +238,23 @@ class CountSketch(Structure):
         invalid: _Invalid = "raise",
         insecure_seed: SupportsIndex | None = None,
     ) -> Plan: ...
+    @staticmethod
+    def suggest(
+        *,
+        horizon: SupportsIndex,
+        privacy: Budget,
+        profile: FrequencyProfile,
+        confidence: _Float = 0.95,
+        max_cells: SupportsIndex = 16777216,
+        max_weight: SupportsIndex = 1,
+        hash_seed: SupportsIndex | None = None,
+        mechanism: _Mechanism = "tree",
+        protect: _Protect = "update",
+        contributions: SupportsIndex = 1,
+        on_excess: _OnExcess = "error",
+        invalid: _Invalid = "raise",
+        insecure_seed: SupportsIndex | None = None,
+    ) -> Plan: ...
     @property
     def width(self) -> int: ...
     @property
@@ -299,7 +318,26 @@ class RawSketch:
     def __reduce__(self) -> tuple[Any, tuple[bytes]]: ...
 
 @final
+class FrequencyProfile:
+    def __new__(cls, frequencies: _Float | _Floats) -> FrequencyProfile: ...
+    @staticmethod
+    def zipf(*, total: _Float, keys: SupportsIndex, exponent: _Float = 1.0) -> FrequencyProfile: ...
+    @property
+    def total(self) -> float: ...
+    @property
+    def keys(self) -> int: ...
+    @property
+    def second_moment(self) -> float: ...
+    def __eq__(self, other: object, /) -> bool: ...
+    def __ne__(self, other: object, /) -> bool: ...
+    __hash__: ClassVar[None]  # type: ignore[assignment]
+
+@final
 class Plan:
+    @property
+    def structure(self) -> Literal["ContinualCounter", "ContinualVector", "CountSketch"]: ...
+    @property
+    def parameters(self) -> Mapping[str, Any]: ...
     @property
     def privacy(self) -> Budget: ...
     @property
@@ -307,10 +345,30 @@ class Plan:
     @property
     def lattice_step(self) -> float: ...
     @property
+    def cells(self) -> int: ...
+    @property
     def memory(self) -> int: ...
     @property
     def memory_at_start(self) -> int: ...
     @property
     def memory_one_by_one(self) -> int: ...
-    def error(self, confidence: _Float = 0.95, releases: SupportsIndex = 1) -> float: ...
+    def cells_read(self, keys: SupportsIndex | None = None) -> int: ...
+    def error(
+        self,
+        confidence: _Float = 0.95,
+        releases: SupportsIndex = 1,
+        *,
+        at: SupportsIndex | None = None,
+        profile: FrequencyProfile | None = None,
+    ) -> float: ...
+    def std(self, *, at: SupportsIndex | None = None, profile: FrequencyProfile | None = None) -> float: ...
+    def replace(self, **changes: Any) -> Plan: ...
+    def summary(self, profile: FrequencyProfile | None = None) -> list[tuple[str, str]]: ...
+    def what_if(self, profile: FrequencyProfile | None = None) -> list[WhatIf]: ...
+    def fits_in_vector(self, keys: SupportsIndex) -> Plan | None: ...
+    def plot(self, path: str | os.PathLike[str], *, profile: FrequencyProfile | None = None) -> None: ...
     def build(self) -> Structure: ...
+    def _repr_html_(self) -> str: ...
+    def __eq__(self, other: object, /) -> bool: ...
+    def __ne__(self, other: object, /) -> bool: ...
+    __hash__: ClassVar[None]  # type: ignore[assignment]

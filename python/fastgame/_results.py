@@ -25,3 +25,12 @@ class Top(NamedTuple):
 
     key: Any
     value: float
+
+
+class WhatIf(NamedTuple):
+    """A plan with something changed, its error at 95 %, and how many times the present error that is."""
+
+    change: str
+    plan: Any
+    error: float
+    ratio: float

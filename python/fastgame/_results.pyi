@@ -3,6 +3,8 @@ from typing import Any, Generic, NamedTuple, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from fastgame._core import Plan
+
 # One number for one key, an array for a column. (At run time a generic named tuple would need Python 3.11.)
 _Values = TypeVar("_Values", float, npt.NDArray[np.float64])
 
@@ -18,3 +20,9 @@ class Interval(NamedTuple, Generic[_Values]):
 class Top(NamedTuple):
     key: Any
     value: float
+
+class WhatIf(NamedTuple):
+    change: str
+    plan: Plan
+    error: float
+    ratio: float

@@ -112,6 +112,12 @@ def check_rows(cells: Any, _: Any, given: Any) -> None:
     assert np.array_equal(whole(cells.release()), START + given.astype(np.int64).reshape(-1, SIZE).sum(axis=0))
 
 
+def check_profile(_: Any, profile: Any, given: Any) -> None:
+    elements = np.abs(given.ravel().astype(np.int64))
+    assert (profile.total, profile.keys) == (elements.sum(), np.count_nonzero(elements))
+    assert profile.second_moment == np.sum(elements**2)
+
+
 ROWS = np.array([[1, 0, 2, 0, 3], [0, 1, 0, 2, 0]], dtype=np.int64)
 
 ARRAYS: dict[tuple[str, str], Entry] = {
@@ -127,6 +133,10 @@ ARRAYS: dict[tuple[str, str], Entry] = {
     ("ContinualVector.update", "values"): Entry("float", "vector", update_values, check_values, BASE),
     ("ContinualVector.update_batch", "rows"): Entry("float", "vector", update_rows, check_rows, ROWS),
     ("CountSketch.update", "weights"): Entry("int", "sketch", update_weights, check_totals, BASE),
+    # No structure takes part.
+    ("FrequencyProfile", "frequencies"): Entry(
+        "float", "counter", lambda _, given: fg.FrequencyProfile(given), check_profile, BASE
+    ),
 }
 
 
@@ -147,11 +157,32 @@ def structure_call(name: str) -> Callable[[str], Callable[[Any], Any]]:
 
 
 PLAN = fg.ContinualCounter.plan(horizon=8, privacy=fg.Zcdp(0.5))
+SKETCH_PLAN = fg.CountSketch.plan(width=16, hash_seed=1, horizon=8, privacy=fg.Zcdp(0.5))
+PROFILE = fg.FrequencyProfile([3, 2, 1])
+
+
+def suggest(parameter: str) -> Callable[[Any], Any]:
+    """Calls of CountSketch.suggest with one parameter replaced."""
+    given: dict[str, Any] = {"horizon": 8, "privacy": fg.Zcdp(0.5), "profile": PROFILE, "max_cells": 64}
+    return lambda value: fg.CountSketch.suggest(**{**given, parameter: value})
+
 
 # Parameters that are one integer: a call, and an allowed value.
 INTEGERS: dict[tuple[str, str], tuple[Callable[[Any], Any], int]] = {
     ("Structure.advance", "to"): (lambda given: fresh("counter").advance(to=given), 3),
     ("Plan.error", "releases"): (lambda given: PLAN.error(0.9, given), 3),
+    ("Plan.error", "at"): (lambda given: PLAN.error(at=given), 3),
+    ("Plan.std", "at"): (lambda given: PLAN.std(at=given), 3),
+    ("Plan.cells_read", "keys"): (SKETCH_PLAN.cells_read, 3),
+    ("Plan.fits_in_vector", "keys"): (SKETCH_PLAN.fits_in_vector, 3),
+    ("FrequencyProfile.zipf", "keys"): (lambda given: fg.FrequencyProfile.zipf(total=9, keys=given), 3),
+    **{
+        ("CountSketch.suggest", name): (suggest(name), value)
+        for name, value in [
+            *[("horizon", 4), ("contributions", 2), ("insecure_seed", 5), ("max_cells", 9), ("max_weight", 2)],
+            ("hash_seed", 5),
+        ]
+    },
     ("CountSketch.top", "k"): (lambda given: fresh("sketch").top(given, among=[1, 2, 3, 4]), 3),
 }
 # Parameters that are one real number.
@@ -164,6 +195,12 @@ REALS: dict[tuple[str, str], tuple[Callable[[Any], Any], float]] = {
     ("Budget.delta", "epsilon"): (lambda given: fg.Zcdp(1.0).delta(given), 1.0),
     ("Budget.split", "parts"): (lambda given: fg.Zcdp(1.0).split(0.25, given), 0.5),
     ("Plan.error", "confidence"): (PLAN.error, 0.5),
+    ("CountSketch.suggest", "confidence"): (suggest("confidence"), 0.5),
+    ("FrequencyProfile.zipf", "total"): (lambda given: fg.FrequencyProfile.zipf(total=given, keys=3), 9.0),
+    ("FrequencyProfile.zipf", "exponent"): (
+        lambda given: fg.FrequencyProfile.zipf(total=9, keys=3, exponent=given),
+        0.5,
+    ),
     ("CountSketch.estimate", "confidence"): (
         lambda given: fresh("sketch", insecure_seed=1).estimate(1, confidence=given),
         0.5,
@@ -172,6 +209,10 @@ REALS: dict[tuple[str, str], tuple[Callable[[Any], Any], float]] = {
 # Parameters that are neither: no number, or a table of its own elsewhere.
 OTHERS: set[tuple[str, str]] = {
     ("total", "items"),
+    # Profiles, paths and changes: test_plan.py.
+    *{(f"Plan.{method}", "profile") for method in ["error", "std", "summary", "what_if", "plot"]},
+    *{("Plan.plot", "path"), ("Plan.replace", "changes"), ("CountSketch.suggest", "profile")},
+    *{("CountSketch.suggest", word) for word in ["privacy", "mechanism", "protect", "on_excess", "invalid"]},
     # Keys and raw sketches: test_keys.py and test_sketch.py.
     *{(function, "keys") for function in ["CountSketch.update", "CountSketch.estimate", "RawSketch.update"]},
     *{("CountSketch.estimate", "error"), ("CountSketch.second_moment", "error"), ("CountSketch.top", "among")},

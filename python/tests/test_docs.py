@@ -106,6 +106,7 @@ def test_the_list_of_public_things_is_no_empty_shell() -> None:
         "ContinualCounter.noise_std",
         "Zcdp.epsilon",
         "Plan.error",
+        "FrequencyProfile.zipf",
         "Structure.now",
     ]:
         assert name in THINGS
@@ -117,6 +118,7 @@ def test_a_docstring_names_every_parameter_of_the_constructors() -> None:
         fg.ContinualVector,
         fg.CountSketch,
         fg.RawSketch,
+        fg.FrequencyProfile,
         fg.Zcdp,
         fg.Gdp,
         fg.ApproxDp,

@@ -27,7 +27,7 @@
 //! no unsafe code and needs an allocator only (`default-features = false` for `no_std`).
 //!
 //! Inside the crate a file uses only files to its right: `plan -> sketch -> vector, hash -> mechanism -> noise,
-//! calibration, lattice -> privacy, quantile, time, level_set -> math, error`.
+//! calibration, lattice, profile -> privacy, quantile, time, level_set -> math, error`.
 
 #![no_std]
 #![cfg_attr(docsrs, feature(doc_cfg))]
@@ -47,6 +47,7 @@ mod mechanism;
 mod noise;
 mod plan;
 mod privacy;
+mod profile;
 mod quantile;
 #[cfg(test)]
 mod reference;
@@ -63,6 +64,7 @@ pub use crate::hash::{Key, Keyer};
 pub use crate::lattice::{Index, MAX_WEIGHT, Quantity};
 pub use crate::plan::Plan;
 pub use crate::privacy::{ApproxDp, Gdp, Loss, Zcdp, total};
+pub use crate::profile::FrequencyProfile;
 pub use crate::sketch::{CountSketch, Estimates, MAX_DEPTH, MAX_WIDTH, RawSketch, SketchBuilder, SketchShape, Weights};
 pub use crate::time::{Horizon, MAX_HORIZON};
 pub use crate::vector::{Builder, Cells, ContinualVector, Invalid, OnExcess, Pending, Rows};

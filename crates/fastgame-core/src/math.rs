@@ -21,6 +21,8 @@ door! {
     sqrt(x) = sqrt / sqrt;
     exp(x) = exp / exp;
     ln(x) = ln / log;
+    sin(x) = sin / sin;
+    cos(x) = cos / cos;
     trunc(x) = trunc / trunc;
     round_ties_even(x) = round_ties_even / rint;
 }

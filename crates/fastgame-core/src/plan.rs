@@ -1,25 +1,34 @@
 //! What a structure will cost and how far off it will be, before any data. For every structure.
+//!
+//! The error of noise is exact. That of a sketch's collisions depends on the data, and is found from a
+//! [`FrequencyProfile`]: `profile/law.rs` has the mathematics and the cost.
 
 use crate::calibration::Calibration;
 use crate::error::{Error, Result};
+use crate::math::sqrt;
 use crate::mechanism::store::PackedStore;
-use crate::quantile::{tail_of_one_row, two_sided_quantile};
-use crate::sketch::SketchBuilder;
+use crate::profile::FrequencyProfile;
+use crate::profile::law::RowLaw;
+use crate::quantile::{median_variance, tail_of_one_row, two_sided_quantile};
+use crate::sketch::{MAX_WIDTH, SketchBuilder, SketchShape};
 use crate::vector::Builder;
 
-/// What the parameters of a vector amount to. Everything here is public: it is computed without data.
+/// What the parameters of a structure amount to. Everything here is public: it is computed without data.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Plan {
     calibration: Calibration,
+    horizon: u64,
     size: u64,
     blocks: u64,
-    /// An answer is the median of this many cells.
-    rows: usize,
+    /// Of a sketch, whose answers are medians of cells.
+    shape: Option<SketchShape>,
     lattice_step: f64,
 }
 
 /// More than the structure itself takes, and the tables of a block's levels.
 const FIXED_BYTES: u64 = 2048;
+/// A suggested sketch is within this factor of the least error.
+const NEAR_BEST: f64 = 1.1;
 
 impl Builder {
     /// Checks the parameters and says what they amount to, without building anything.
@@ -30,22 +39,62 @@ impl Builder {
         let checked = self.check()?;
         Ok(Plan {
             calibration: checked.calibration,
+            horizon: self.horizon,
             size: checked.size,
             blocks: self.blocks.len() as u64,
-            rows: 1,
+            shape: None,
             lattice_step: checked.lattice.step(),
         })
     }
 }
 
 impl SketchBuilder {
-    /// Checks the parameters and says what they amount to. The error is that of an estimate where no keys collide: the
-    /// median of `depth` cells.
+    /// Checks the parameters and says what they amount to.
     ///
     /// # Errors
     /// As [`SketchBuilder::build`].
     pub fn plan(&self) -> Result<Plan> {
-        Ok(Plan { rows: self.shape().depth, ..self.vector()?.plan()? })
+        Ok(Plan { shape: Some(self.shape()), ..self.vector()?.plan()? })
+    }
+
+    /// The smallest sketch that is nearly as good as any, with the budget, horizon and policies set here.
+    ///
+    /// Depths 1, 3, 5, 7 and 9 are considered, with all widths for which `depth * width <= max_cells`. Of the shapes whose
+    /// error at `confidence` under the profile is within 10 % of the least, the one with the fewest cells is taken (of
+    /// equals the one with the smaller error). As the error falls with the width, some 25 plans are made.
+    ///
+    /// # Errors
+    /// [`Error::Parameter`] for a parameter that is not allowed, and for `max_cells` zero.
+    pub fn suggest(self, profile: &FrequencyProfile, confidence: f64, max_cells: u64) -> Result<Self> {
+        if max_cells == 0 {
+            return Err(Error::Parameter { name: "max_cells", given: max_cells.into(), allowed: "at least 1" });
+        }
+        let of = |depth: usize, bits: u32| self.clone().depth(depth).width(1 << bits);
+        let error = |depth, bits| of(depth, bits).plan()?.error(confidence, 1, Some(profile));
+        let widest = |depth: usize| Some((depth, (max_cells.min(MAX_WIDTH as u64) / depth as u64).checked_ilog2()?));
+        let mut least = f64::INFINITY;
+        for (depth, bits) in [1, 3, 5, 7, 9].into_iter().filter_map(widest) {
+            least = least.min(error(depth, bits)?);
+        }
+        // Cells and error of the best so far.
+        let mut best: Option<(usize, f64, Self)> = None;
+        for (depth, mut enough) in [1, 3, 5, 7, 9].into_iter().filter_map(widest) {
+            let mut found = error(depth, enough)?;
+            if found > NEAR_BEST * least {
+                continue;
+            }
+            let mut low = 0;
+            while low < enough {
+                let middle = (low + enough) / 2;
+                let at_middle = error(depth, middle)?;
+                if at_middle <= NEAR_BEST * least { (enough, found) = (middle, at_middle) } else { low = middle + 1 }
+            }
+            let cells = depth << enough;
+            if best.as_ref().is_none_or(|&(fewest, error, _)| (cells, found) < (fewest, error)) {
+                best = Some((cells, found, of(depth, enough)));
+            }
+        }
+        Ok(best.map_or(self, |(_, _, builder)| builder))
     }
 }
 
@@ -55,9 +104,21 @@ impl Plan {
         &self.calibration
     }
 
-    /// The standard deviation of the noise of a cell, the same at every step, in the caller's units.
+    /// The standard deviation of the noise of a cell at the last step, where it is largest, in the caller's units.
     pub fn noise_std(&self) -> f64 {
         self.calibration.release_std()
+    }
+
+    /// The standard deviation of the noise of a cell at a step. The tree's is the same at each.
+    ///
+    /// # Errors
+    /// [`Error::Parameter`] unless the step is from 1 to the horizon.
+    pub fn noise_std_at(&self, step: u64) -> Result<f64> {
+        if step == 0 || step > self.horizon {
+            let allowed = "a step from 1 (now) to the horizon (the end)";
+            return Err(Error::Parameter { name: "at", given: step.into(), allowed });
+        }
+        Ok(self.calibration.release_std())
     }
 
     /// The step of the lattice on which releases lie.
@@ -66,11 +127,30 @@ impl Plan {
     }
 
     /// The error that `releases` given releases all stay within with probability `confidence` (or more: the union
-    /// bound over releases), in the caller's units.
+    /// bound over releases), in the caller's units, at the last step.
+    ///
+    /// Of a sketch: of estimates, over noise and hash functions, when the stream is as the profile says; without one, when
+    /// no keys collide. The law of collisions is found by inverting a characteristic function, to about 1 %; tails of
+    /// a row below 1e-7 (far fewer of a median) are bounded instead.
     ///
     /// # Errors
-    /// [`Error::Parameter`] unless `0 < confidence < 1` and `releases >= 1`.
-    pub fn error(&self, confidence: f64, releases: u64) -> Result<f64> {
+    /// [`Error::Parameter`] unless `0 < confidence < 1` and `releases >= 1`; [`Error::Shape`] for a profile where there are
+    /// no collisions.
+    pub fn error(&self, confidence: f64, releases: u64, profile: Option<&FrequencyProfile>) -> Result<f64> {
+        self.error_at(self.horizon, confidence, releases, profile)
+    }
+
+    /// [`Plan::error`] at a step; the profile is that of the stream until then.
+    ///
+    /// # Errors
+    /// As [`Plan::error`] and [`Plan::noise_std_at`].
+    pub fn error_at(
+        &self,
+        step: u64,
+        confidence: f64,
+        releases: u64,
+        profile: Option<&FrequencyProfile>,
+    ) -> Result<f64> {
         if !(confidence > 0.0 && confidence < 1.0) {
             let allowed = "more than 0 and less than 1";
             return Err(Error::Parameter { name: "confidence", given: confidence.into(), allowed });
@@ -78,8 +158,73 @@ impl Plan {
         if releases == 0 {
             return Err(Error::Parameter { name: "releases", given: 0u64.into(), allowed: "at least 1" });
         }
-        let tail = tail_of_one_row(self.rows, (1.0 - confidence) / releases as f64);
-        Ok(self.noise_std() * two_sided_quantile(tail))
+        let noise = self.noise_std_at(step)?;
+        let tail = (1.0 - confidence) / releases as f64;
+        Ok(match self.colliding(profile)? {
+            Some((shape, profile)) => {
+                RowLaw::new(noise * noise, shape.width, profile).median_quantile(shape.depth, tail)
+            }
+            None => noise * two_sided_quantile(tail_of_one_row(self.depth(), tail)),
+        })
+    }
+
+    /// The standard deviation of the error of an answer at the last step: of a cell, or of a sketch's estimate when the
+    /// stream is as the profile says (without one: when no keys collide).
+    ///
+    /// # Errors
+    /// [`Error::Shape`] for a profile where there are no collisions.
+    pub fn std(&self, profile: Option<&FrequencyProfile>) -> Result<f64> {
+        self.std_at(self.horizon, profile)
+    }
+
+    /// [`Plan::std`] at a step.
+    ///
+    /// # Errors
+    /// As [`Plan::std`] and [`Plan::noise_std_at`].
+    pub fn std_at(&self, step: u64, profile: Option<&FrequencyProfile>) -> Result<f64> {
+        let noise = self.noise_std_at(step)?;
+        Ok(match self.colliding(profile)? {
+            Some((shape, profile)) => RowLaw::new(noise * noise, shape.width, profile).median_std(shape.depth),
+            None => noise * sqrt(median_variance(self.depth())),
+        })
+    }
+
+    fn depth(&self) -> usize {
+        self.shape.map_or(1, |shape| shape.depth)
+    }
+
+    /// The shape and the profile, if keys collide.
+    fn colliding<'a>(
+        &self,
+        profile: Option<&'a FrequencyProfile>,
+    ) -> Result<Option<(SketchShape, &'a FrequencyProfile)>> {
+        match (self.shape, profile) {
+            (None, Some(_)) => Err(Error::Shape {
+                what: "a profile says what collides in a sketch; counters and vectors have a cell for each count, and an \
+                       error that does not depend on the data (leave the profile out)",
+            }),
+            (Some(shape), Some(profile)) if profile.keys() > 0 => Ok(Some((shape, profile))),
+            _ => Ok(None),
+        }
+    }
+
+    /// The number of cells.
+    pub fn cells(&self) -> u64 {
+        self.size
+    }
+
+    /// Cells that a read touches: of so many cells of a vector, or of estimates of so many keys; `None` for all.
+    pub fn cells_read(&self, keys: Option<u64>) -> u64 {
+        match (keys, self.shape) {
+            (None, _) => self.size,
+            (Some(keys), None) => keys.min(self.size),
+            (Some(keys), Some(shape)) => shape.cells_read(usize::try_from(keys).unwrap_or(usize::MAX)) as u64,
+        }
+    }
+
+    /// Normal variables that such a read draws at most: two a cell, however much time has passed.
+    pub fn draws_at_most(&self, keys: Option<u64>) -> u64 {
+        self.cells_read(keys).saturating_mul(2)
     }
 
     /// Memory in bytes before anything is read: 8 a cell.
@@ -110,19 +255,22 @@ mod tests {
     use chacha20::ChaCha12Rng;
     use rand_core::SeedableRng;
 
+    use super::Plan;
+    use crate::error::Error;
     use crate::privacy::Zcdp;
-    use crate::sketch::CountSketch;
+    use crate::profile::FrequencyProfile;
+    use crate::sketch::{CountSketch, SketchBuilder};
     use crate::vector::ContinualVector;
     use std::vec::Vec;
 
     #[test]
     fn the_error_of_many_releases_is_the_union_bound() {
         let plan = ContinualVector::builder(1 << 10, Zcdp::new(0.5).unwrap()).cells(3).plan().unwrap();
-        let one = plan.error(0.95, 1).unwrap();
+        let one = plan.error(0.95, 1, None).unwrap();
         assert!((one / plan.noise_std() - 1.959_963_984_540_054).abs() < 1e-9);
-        assert!((plan.error(0.95, 5).unwrap() - plan.error(0.99, 1).unwrap()).abs() < 1e-9);
+        assert!((plan.error(0.95, 5, None).unwrap() - plan.error(0.99, 1, None).unwrap()).abs() < 1e-9);
         for (confidence, releases) in [(0.0, 1), (1.0, 1), (f64::NAN, 1), (0.9, 0)] {
-            assert!(plan.error(confidence, releases).is_err());
+            assert!(plan.error(confidence, releases, None).is_err());
         }
     }
 
@@ -132,12 +280,73 @@ mod tests {
     fn the_error_of_a_sketch_is_that_of_the_median_of_its_rows() {
         for depth in [1usize, 3, 5, 9] {
             let builder = CountSketch::builder(1 << 20, Zcdp::new(0.5).unwrap()).width(1 << 15).depth(depth);
-            let error = builder.plan().unwrap().error(0.95, 1).unwrap();
+            let error = builder.plan().unwrap().error(0.95, 1, None).unwrap();
             let keys: Vec<u64> = (0..20_000).collect();
             let mut rng = ChaCha12Rng::from_seed([3; 32]);
             let estimates = builder.build().unwrap().estimate(&keys, &mut rng).unwrap();
             let covered = estimates.iter().filter(|estimate| estimate.abs() <= error).count() as f64 / 20_000.0;
             assert!((covered - 0.95).abs() < 2.0 * 4.9 * (0.95f64 * 0.05 / 20_000.0).sqrt(), "{depth}: {covered}");
         }
+    }
+
+    fn sketch() -> SketchBuilder {
+        CountSketch::builder(1 << 10, Zcdp::new(0.5).unwrap())
+    }
+
+    #[test]
+    fn a_profile_adds_collisions_to_the_noise() {
+        let plan: Plan = sketch().width(1024).depth(5).plan().unwrap();
+        let none = FrequencyProfile::from_frequencies([]).unwrap();
+        assert_eq!(plan.error(0.95, 3, None), plan.error(0.95, 3, Some(&none)));
+        assert_eq!(plan.std(None), plan.std(Some(&none)));
+        let close = |a: f64, b: f64| (a / b - 1.0).abs() < 1e-12;
+        let zipf = FrequencyProfile::zipf(1e6, 100_000, 1.0).unwrap();
+        assert!(plan.error(0.95, 1, Some(&zipf)).unwrap() > 1.5 * plan.error(0.95, 1, None).unwrap());
+        assert!(plan.std(Some(&zipf)).unwrap() > 1.5 * plan.std(None).unwrap());
+        // The tree's noise is the same now and at the end.
+        assert_eq!(plan.error_at(1, 0.95, 1, Some(&zipf)), plan.error(0.95, 1, Some(&zipf)));
+        for step in [0, 1025] {
+            assert!(plan.noise_std_at(step).is_err() && plan.error_at(step, 0.95, 1, None).is_err());
+        }
+        let vector = ContinualVector::builder(8, Zcdp::new(0.5).unwrap()).cells(3).plan().unwrap();
+        assert!(matches!(vector.error(0.95, 1, Some(&zipf)), Err(Error::Shape { .. })));
+        assert!(matches!(vector.std(Some(&zipf)), Err(Error::Shape { .. })));
+        assert!(close(vector.std(None).unwrap(), vector.noise_std()));
+    }
+
+    #[test]
+    fn a_read_touches_the_cells_that_it_says() {
+        let vector = ContinualVector::builder(8, Zcdp::new(0.5).unwrap()).cells(100).plan().unwrap();
+        assert_eq!([None, Some(0), Some(7), Some(u64::MAX)].map(|n| vector.cells_read(n)), [100, 0, 7, 100]);
+        assert_eq!((vector.cells(), vector.draws_at_most(Some(7))), (100, 14));
+        let plan = sketch().width(1024).depth(5).plan().unwrap();
+        // From a quarter of the cells on, all of them.
+        let reads = [None, Some(1), Some(255), Some(256), Some(u64::MAX)].map(|n| plan.cells_read(n));
+        assert_eq!(reads, [5120, 5, 1275, 5120, 5120]);
+    }
+
+    #[test]
+    fn the_suggested_shape_is_the_smallest_that_is_nearly_best() {
+        for (total, exponent, max_cells) in
+            [(1e5, 1.0, 1 << 14), (1e5, 1.5, 1 << 16), (1e6, 0.8, 1 << 8), (10.0, 1.0, 3)]
+        {
+            let profile = FrequencyProfile::zipf(total, 1000, exponent).unwrap();
+            let error = |builder: &SketchBuilder| builder.plan().unwrap().error(0.95, 1, Some(&profile)).unwrap();
+            let found = sketch().max_weight(2).suggest(&profile, 0.95, max_cells).unwrap();
+            // All shapes, one by one.
+            let all: Vec<_> = [1usize, 3, 5, 7, 9]
+                .into_iter()
+                .flat_map(|depth| (0..=24).map(move |bits| (depth, 1usize << bits)))
+                .filter(|(depth, width)| (depth * width) as u64 <= max_cells)
+                .map(|(depth, width)| (depth * width, error(&sketch().max_weight(2).depth(depth).width(width))))
+                .collect();
+            let least = all.iter().fold(f64::INFINITY, |least, &(_, error)| least.min(error));
+            let fewest = all.iter().filter(|(_, error)| *error <= 1.1 * least).map(|&(cells, _)| cells).min().unwrap();
+            let shape = found.shape();
+            assert_eq!((shape.width * shape.depth, shape.max_weight), (fewest, 2), "{total} {exponent}: {shape:?}");
+            assert!(error(&found) <= 1.1 * least);
+        }
+        let profile = FrequencyProfile::zipf(1e6, 1000, 1.0).unwrap();
+        assert!(sketch().suggest(&profile, 0.95, 0).is_err() && sketch().suggest(&profile, 1.0, 100).is_err());
     }
 }

@@ -13,26 +13,28 @@ pub(crate) fn two_sided_quantile(tail: f64) -> f64 {
     high
 }
 
-/// The probability `q` with which each of `depth` independent symmetric values is beyond a bound on either side, when
-/// their median is beyond it with probability `tail`: `2 P(Bin(depth, q / 2) > depth / 2) = tail`, by bisection.
-pub(crate) fn tail_of_one_row(depth: usize, tail: f64) -> f64 {
-    let median_tail = |q: f64| {
-        let p = q / 2.0;
-        // P(Bin(depth, p) = k) for k = 0, 1, ..., by the ratio of neighbours.
-        let mut term = (0..depth).fold(1.0, |product, _| product * (1.0 - p));
-        let mut sum = 0.0;
-        for k in 0..=depth {
-            if k > depth / 2 {
-                sum += term;
-            }
-            term *= (depth - k) as f64 / (k + 1) as f64 * p / (1.0 - p);
+/// The probability that the median of `depth` independent symmetric values is beyond a bound on either side, when each
+/// of them is with probability `q`: `2 P(Bin(depth, q / 2) > depth / 2)`.
+pub(crate) fn median_tail(depth: usize, q: f64) -> f64 {
+    let p = q / 2.0;
+    // P(Bin(depth, p) = k) for k = 0, 1, ..., by the ratio of neighbours.
+    let mut term = (0..depth).fold(1.0, |product, _| product * (1.0 - p));
+    let mut sum = 0.0;
+    for k in 0..=depth {
+        if k > depth / 2 {
+            sum += term;
         }
-        2.0 * sum
-    };
+        term *= (depth - k) as f64 / (k + 1) as f64 * p / (1.0 - p);
+    }
+    2.0 * sum
+}
+
+/// The `q` at which [`median_tail`] is `tail`, by bisection.
+pub(crate) fn tail_of_one_row(depth: usize, tail: f64) -> f64 {
     let (mut low, mut high) = (0.0, 1.0);
     for _ in 0..60 {
         let middle = 0.5 * (low + high);
-        if median_tail(middle) < tail { low = middle } else { high = middle }
+        if median_tail(depth, middle) < tail { low = middle } else { high = middle }
     }
     high
 }

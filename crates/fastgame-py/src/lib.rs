@@ -9,6 +9,7 @@ mod error;
 mod keys;
 mod parameters;
 mod plan;
+mod profile;
 mod sketch;
 mod structure;
 mod vector;
@@ -42,6 +43,8 @@ mod _core {
     use crate::counter::ContinualCounter;
     #[pymodule_export]
     use crate::plan::Plan;
+    #[pymodule_export]
+    use crate::profile::FrequencyProfile;
     #[pymodule_export]
     use crate::sketch::{CountSketch, RawSketch};
     #[pymodule_export]

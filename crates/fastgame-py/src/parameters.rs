@@ -10,6 +10,7 @@ use pyo3::types::{PyDict, PyString};
 use crate::arrays::{float_parameter, unsigned_parameter};
 use crate::budgets::privacy_parameter;
 use crate::error::no_entropy;
+use crate::profile::{FrequencyProfile, profile_parameter};
 
 /// Words of a parameter, and what they stand for.
 type Words<T> = [(&'static str, T)];
@@ -139,6 +140,38 @@ impl<'a, 'py> Arguments<'a, 'py> {
     }
 }
 
+/// What a search for a sketch's shape is given beside its parameters.
+pub(crate) struct Search<'py> {
+    pub(crate) profile: Bound<'py, FrequencyProfile>,
+    pub(crate) confidence: f64,
+    pub(crate) max_cells: u64,
+}
+
+impl<'py> Search<'py> {
+    /// The search, and the parameters of a sketch of a shape yet unknown.
+    pub(crate) fn take(py: Python<'py>, arguments: &Arguments<'_, 'py>) -> PyResult<(Parameters, Self)> {
+        const NAME: &str = "CountSketch.suggest";
+        const OWN: [&str; 5] = ["profile", "confidence", "max_cells", "max_weight", "hash_seed"];
+        arguments.refuse_others(NAME, &OWN, COMMON)?;
+        let profile = profile_parameter(&arguments.required(NAME, "profile")?)?.clone();
+        let confidence =
+            arguments.get("confidence")?.map_or(Ok(0.95), |given| float_parameter(&given, "confidence"))?;
+        let max_cells = match arguments.get("max_cells")? {
+            Some(given) => unsigned_parameter(&given, "max_cells", "an integer from 1 to 2^64 - 1")?,
+            None => 1 << 24,
+        };
+        let rest = PyDict::new(py);
+        for (name, value) in arguments.0.into_iter().flatten() {
+            let word: String = name.extract()?;
+            if !OWN[..3].contains(&word.as_str()) {
+                rest.set_item(name, value)?;
+            }
+        }
+        rest.set_item("width", 1)?;
+        Ok((Parameters::sketch(&Arguments::new(Some(&rest)))?, Self { profile, confidence, max_cells }))
+    }
+}
+
 const MAX_WEIGHT_ALLOWED: &str = "an integer from 1 to 2^31";
 
 /// A sketch's shape from keywords; `hash_seed` is drawn at random unless given.
@@ -221,6 +254,53 @@ impl Parameters {
             .invalid(core_invalid);
         let privacy = Arc::new(privacy.unbind());
         Ok(Self { base, own, horizon, privacy, mechanism, protect, contributions, on_excess, invalid, insecure_seed })
+    }
+
+    /// Of the kind, from keywords; a vector's size is one of them.
+    pub(crate) fn of_kind(kind: Kind, keywords: &Bound<'_, PyDict>) -> PyResult<Self> {
+        let arguments = Arguments::new(Some(keywords));
+        match kind {
+            Kind::Counter => Self::counter(&arguments),
+            Kind::Vector => {
+                let size = arguments.required(kind.name(), "size")?;
+                keywords.del_item("size")?;
+                Self::vector(&size, &arguments)
+            }
+            Kind::Sketch => Self::sketch(&arguments),
+        }
+    }
+
+    /// All keywords, as they were given or are by default.
+    pub(crate) fn keywords<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let keywords = PyDict::new(py);
+        match self.own {
+            Own::Counter { max_weight } => keywords.set_item("max_weight", max_weight)?,
+            Own::Vector { size, max_norm } => {
+                keywords.set_item("size", size)?;
+                keywords.set_item("max_norm", max_norm)?;
+            }
+            Own::Sketch(shape) => {
+                keywords.set_item("width", shape.width)?;
+                keywords.set_item("depth", shape.depth)?;
+                keywords.set_item("max_weight", shape.max_weight)?;
+                keywords.set_item("hash_seed", shape.hash_seed)?;
+            }
+        }
+        keywords.set_item("horizon", self.horizon)?;
+        keywords.set_item("privacy", self.privacy(py))?;
+        keywords.set_item("mechanism", self.mechanism)?;
+        keywords.set_item("protect", self.protect)?;
+        keywords.set_item("contributions", self.contributions)?;
+        keywords.set_item("on_excess", self.on_excess)?;
+        keywords.set_item("invalid", self.invalid)?;
+        keywords.set_item("insecure_seed", self.insecure_seed)?;
+        Ok(keywords)
+    }
+
+    /// The same with another width and depth, of a sketch.
+    pub(crate) fn with_shape(mut self, shape: SketchShape) -> Self {
+        self.own = Own::Sketch(shape);
+        self
     }
 
     pub(crate) fn kind(&self) -> Kind {

@@ -1,16 +1,21 @@
 //! `Plan`: what a structure would cost, before any data.
 
+use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use pyo3::types::PyAny;
+use pyo3::types::{PyAny, PyDict, PyMappingProxy};
 
 use crate::arrays::{Argument, float_parameter, unsigned_parameter};
 use crate::counter::ContinualCounter;
 use crate::error::CoreError;
-use crate::parameters::{Blueprint, Kind, Parameters};
+use crate::parameters::{Blueprint, Kind, Parameters, Search};
+use crate::profile::profile_parameter;
 use crate::sketch::CountSketch;
 use crate::vector::ContinualVector;
 
-/// What a structure would cost and how far off it would be; made by the `plan` method of the structures, without data.
+/// What a structure would cost and how far off it would be, without data.
+///
+/// Made by the `plan` method of each structure, and by `CountSketch.suggest`. It prints as a table, in notebooks too;
+/// `build()` makes the structure. Plans of the same structure with the same parameters are equal.
 #[pyclass(frozen, module = "fastgame")]
 pub(crate) struct Plan {
     plan: fastgame_core::Plan,
@@ -25,6 +30,28 @@ impl Plan {
         };
         Ok(Self { plan: plan.map_err(CoreError)?, parameters })
     }
+
+    /// The plan of the suggested shape.
+    pub(crate) fn suggest(py: Python<'_>, parameters: Parameters, search: Search<'_>) -> PyResult<Self> {
+        let Blueprint::Sketch(builder) = parameters.blueprint() else {
+            return Err(PyTypeError::new_err("not the parameters of a sketch"));
+        };
+        let Search { profile, confidence, max_cells } = search;
+        let profile = profile.get();
+        let found = py.detach(|| builder.suggest(&profile.0, confidence, max_cells)).map_err(CoreError)?;
+        Self::new(parameters.with_shape(found.shape()))
+    }
+
+    /// The step that is meant: the last, unless one is given.
+    fn step(&self, at: Option<&Bound<'_, PyAny>>) -> PyResult<u64> {
+        let allowed = "None (the end) or a step from 1 (now) to the horizon";
+        at.map_or(Ok(self.parameters.horizon), |given| unsigned_parameter(given, "at", allowed))
+    }
+}
+
+/// A function of the Python half.
+fn python<'py>(py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
+    py.import("fastgame._plan")?.getattr(name)
 }
 
 #[pymethods]
@@ -35,10 +62,50 @@ impl Plan {
         self.parameters.privacy(py)
     }
 
-    /// The standard deviation of the noise of a cell, the same at every step: of a release of a counter or vector.
+    /// The name of the structure's class.
+    #[getter]
+    fn structure(&self) -> &'static str {
+        self.parameters.kind().name()
+    }
+
+    /// The parameters that the structure is made with, by name: read-only.
+    #[getter]
+    fn parameters<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyMappingProxy>> {
+        Ok(PyMappingProxy::new(py, self.parameters.keywords(py)?.as_mapping()))
+    }
+
+    /// A plan of the same structure with some parameters changed; all others are as here, also a hash seed that was drawn.
+    ///
+    /// Raises TypeError for a parameter that the structure does not have, and what its constructor raises.
+    #[pyo3(signature = (**changes))]
+    fn replace(&self, py: Python<'_>, changes: Option<&Bound<'_, PyDict>>) -> PyResult<Self> {
+        let keywords = self.parameters.keywords(py)?;
+        if let Some(changes) = changes {
+            keywords.update(changes.as_mapping())?;
+        }
+        Self::new(Parameters::of_kind(self.parameters.kind(), &keywords)?)
+    }
+
+    /// The standard deviation of the noise of a cell at the last step, where it is largest: of a release of a counter or
+    /// vector.
     #[getter]
     fn noise_std(&self) -> f64 {
         self.plan.noise_std()
+    }
+
+    /// The number of cells.
+    #[getter]
+    fn cells(&self) -> u64 {
+        self.plan.cells()
+    }
+
+    /// How many cells a read touches, and draws noise for: of so many cells of a vector, or of estimates of so many keys
+    /// of a sketch. None: a read of everything.
+    #[pyo3(signature = (keys = None))]
+    fn cells_read(&self, keys: Option<&Bound<'_, PyAny>>) -> PyResult<u64> {
+        let allowed = "None or an integer from 0 to 2^64 - 1";
+        let keys = keys.map(|given| unsigned_parameter(given, "keys", allowed)).transpose()?;
+        Ok(self.plan.cells_read(keys))
     }
 
     /// The step of the lattice on which releases lie.
@@ -66,14 +133,35 @@ impl Plan {
     }
 
     /// The error that `releases` given releases all stay within with probability `confidence` (or more: union bound).
-    /// Of a sketch: the error of estimates by noise alone; keys that collide add to it.
     ///
-    /// Raises ValueError unless 0 < confidence < 1 and releases >= 1.
+    /// Parameters
+    /// ----------
+    /// confidence : float
+    /// releases : int
+    ///     How many answers are meant, of any cells and keys at any steps.
+    /// at : int, optional
+    ///     The time step, 1 (now) to the horizon (the end); the end if it is left out, where the error is largest.
+    /// profile : FrequencyProfile, optional
+    ///     Of a sketch: what the stream is like at that step. Without one the error is that of estimates by noise alone,
+    ///     to which colliding keys add.
+    ///
+    /// Raises
+    /// ------
+    /// ValueError
+    ///     Unless 0 < confidence < 1 and releases >= 1; for a step beyond the horizon; for a profile where there are no
+    ///     collisions, of counters and vectors.
     #[pyo3(
-        signature = (confidence = Argument::Absent, releases = Argument::Absent),
-        text_signature = "($self, confidence=0.95, releases=1)"
+        signature = (confidence = Argument::Absent, releases = Argument::Absent, *, at = None, profile = None),
+        text_signature = "($self, confidence=0.95, releases=1, *, at=None, profile=None)"
     )]
-    fn error(&self, confidence: Argument<'_>, releases: Argument<'_>) -> PyResult<f64> {
+    fn error(
+        &self,
+        py: Python<'_>,
+        confidence: Argument<'_>,
+        releases: Argument<'_>,
+        at: Option<&Bound<'_, PyAny>>,
+        profile: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<f64> {
         let confidence = match confidence {
             Argument::Given(given) => float_parameter(&given, "confidence")?,
             Argument::Absent => 0.95,
@@ -82,10 +170,74 @@ impl Plan {
             Argument::Given(given) => unsigned_parameter(&given, "releases", "an integer from 1 to 2^64 - 1")?,
             Argument::Absent => 1,
         };
-        Ok(self.plan.error(confidence, releases).map_err(CoreError)?)
+        let step = self.step(at)?;
+        let profile = profile.map(profile_parameter).transpose()?.map(Bound::get);
+        let error = py.detach(|| self.plan.error_at(step, confidence, releases, profile.map(|profile| &profile.0)));
+        Ok(error.map_err(CoreError)?)
     }
 
-    /// Builds the structure.
+    /// The standard deviation of the error of one answer: of a cell, or of a sketch's estimate.
+    ///
+    /// `at` and `profile` as for `error`. Heavy keys that collide make a sketch's standard deviation, and hardly its
+    /// error: that says more.
+    #[pyo3(signature = (*, at = None, profile = None))]
+    fn std(&self, py: Python<'_>, at: Option<&Bound<'_, PyAny>>, profile: Option<&Bound<'_, PyAny>>) -> PyResult<f64> {
+        let step = self.step(at)?;
+        let profile = profile.map(profile_parameter).transpose()?.map(Bound::get);
+        let std = py.detach(|| self.plan.std_at(step, profile.map(|profile| &profile.0)));
+        Ok(std.map_err(CoreError)?)
+    }
+
+    /// The plan as rows of a name and a text: what printing it shows.
+    ///
+    /// A list of pairs: budget, errors now and at the end, memory, cells read; with a FrequencyProfile, what collisions
+    /// add.
+    #[pyo3(signature = (profile = None))]
+    fn summary<'py>(slf: &Bound<'py, Self>, profile: Option<&Bound<'py, PyAny>>) -> PyResult<Bound<'py, PyAny>> {
+        python(slf.py(), "summary")?.call1((slf, profile))
+    }
+
+    /// What other parameters would cost: longer horizons, the other unit, more contributions, half the budget.
+    ///
+    /// A list of WhatIf(change, plan, error, ratio): the changed plan, its error at 95 % at the end (under the profile, if
+    /// one is given), and that over the present one.
+    #[pyo3(signature = (profile = None))]
+    fn what_if<'py>(slf: &Bound<'py, Self>, profile: Option<&Bound<'py, PyAny>>) -> PyResult<Bound<'py, PyAny>> {
+        python(slf.py(), "what_if")?.call1((slf, profile))
+    }
+
+    /// The plan of a ContinualVector with a cell for each of so many keys, if that does better than this sketch.
+    ///
+    /// Where all keys can be listed beforehand (a public domain) and are no more than the sketch has cells, a vector has
+    /// less error: no collisions, and noise for one row. None if they are more, or if this is no sketch.
+    fn fits_in_vector<'py>(slf: &Bound<'py, Self>, keys: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        let keys: u64 = unsigned_parameter(keys, "keys", "an integer from 1 to 2^64 - 1")?;
+        python(slf.py(), "fits_in_vector")?.call1((slf, keys))
+    }
+
+    /// Draws the plan into a file: error over time, over horizons for both units, and over widths of a sketch.
+    ///
+    /// Parameters
+    /// ----------
+    /// path : str or path
+    ///     The ending says the format: .png, .svg, .pdf.
+    /// profile : FrequencyProfile, optional
+    ///     Of a sketch: with the collisions of such a stream.
+    ///
+    /// Raises
+    /// ------
+    /// ImportError
+    ///     Matplotlib is not installed: pip install "fastgame-dp[plot]".
+    #[pyo3(signature = (path, *, profile = None))]
+    fn plot<'py>(
+        slf: &Bound<'py, Self>,
+        path: &Bound<'py, PyAny>,
+        profile: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<()> {
+        python(slf.py(), "draw_plan")?.call1((slf, path, profile)).map(|_| ())
+    }
+
+    /// Builds the structure: new at each call, with noise of its own.
     fn build(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
         let parameters = self.parameters.clone();
         Ok(match parameters.kind() {
@@ -93,6 +245,20 @@ impl Plan {
             Kind::Vector => Py::new(py, ContinualVector::build(parameters)?)?.into_any(),
             Kind::Sketch => Py::new(py, CountSketch::build(parameters)?)?.into_any(),
         })
+    }
+
+    fn __eq__(&self, py: Python<'_>, other: &Bound<'_, PyAny>) -> PyResult<bool> {
+        let Ok(other) = other.cast::<Self>() else { return Ok(false) };
+        let (ours, theirs) = (&self.parameters, &other.get().parameters);
+        Ok(ours.kind() == theirs.kind() && ours.keywords(py)?.eq(theirs.keywords(py)?)?)
+    }
+
+    fn __str__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        python(slf.py(), "as_text")?.call1((slf,))
+    }
+
+    fn _repr_html_<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        python(slf.py(), "as_html")?.call1((slf,))
     }
 
     fn __repr__(&self, py: Python<'_>) -> PyResult<String> {

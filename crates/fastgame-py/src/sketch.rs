@@ -13,7 +13,7 @@ use pyo3::types::{PyBytes, PyDict, PyTuple};
 use crate::arrays::{Argument, Beyond, float_parameter, integers, output, unsigned_parameter};
 use crate::error::{CoreError, StateError};
 use crate::keys::{KeyColumn, Keys, keys};
-use crate::parameters::{Arguments, Parameters, describe_shape, raw_parameters};
+use crate::parameters::{Arguments, Parameters, Search, describe_shape, raw_parameters};
 use crate::plan::Plan;
 use crate::structure::{Process, Structure, locked};
 
@@ -129,13 +129,41 @@ impl CountSketch {
     }
 
     /// What a sketch with these parameters would cost, without building it: a Plan, whose error is that of an estimate by
-    /// noise alone.
+    /// noise alone, or with the collisions of a FrequencyProfile.
     #[staticmethod]
     #[pyo3(signature = (**arguments), text_signature = "(*, horizon, privacy, width, depth=5, max_weight=1, \
         hash_seed=None, mechanism='tree', protect='update', contributions=1, on_excess='error', invalid='raise', \
         insecure_seed=None)")]
     fn plan(arguments: Option<&Bound<'_, PyDict>>) -> PyResult<Plan> {
         Plan::new(Parameters::sketch(&Arguments::new(arguments))?)
+    }
+
+    /// The plan of the smallest sketch that is nearly as good as any for an expected stream.
+    ///
+    /// Depths 1, 3, 5, 7 and 9 are considered, with every width for which there are at most `max_cells` cells. Of the
+    /// shapes whose error is within 10 % of the least, the one with the fewest cells is taken.
+    ///
+    /// Parameters
+    /// ----------
+    /// horizon, privacy
+    ///     As for the class; so are all other keywords but width and depth, which are what is looked for.
+    /// profile : FrequencyProfile
+    ///     What the stream is expected to be like.
+    /// confidence : float
+    ///     The probability with which an estimate is to be within the error that is compared.
+    /// max_cells : int
+    ///     The most cells that a sketch may have (8 bytes each, and more once they are read).
+    ///
+    /// Returns
+    /// -------
+    /// Plan
+    #[staticmethod]
+    #[pyo3(signature = (**arguments), text_signature = "(*, horizon, privacy, profile, confidence=0.95, \
+        max_cells=16777216, max_weight=1, hash_seed=None, mechanism='tree', protect='update', contributions=1, \
+        on_excess='error', invalid='raise', insecure_seed=None)")]
+    fn suggest(py: Python<'_>, arguments: Option<&Bound<'_, PyDict>>) -> PyResult<Plan> {
+        let (parameters, search) = Search::take(py, &Arguments::new(arguments))?;
+        Plan::suggest(py, parameters, search)
     }
 
     /// Buckets in a row.

@@ -1,0 +1,249 @@
+"""Plans as tables and pictures. All of it is public: nothing here has seen data."""
+
+from __future__ import annotations
+
+import html
+import math
+import os
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from fastgame._core import ContinualVector, FrequencyProfile, Plan, Zcdp
+from fastgame._results import WhatIf
+
+CONFIDENCE = 0.95
+DELTA = 1e-6
+LAST_HORIZON = 2**62
+MOST_CONTRIBUTIONS = 2**32 - 1
+
+
+def number(value: float) -> str:
+    """Three digits, or all before the point."""
+    if value == 0 or not math.isfinite(value):
+        return f"{value:g}"
+    if 999.5 <= abs(value) < 1e15:
+        return f"{value:,.0f}"
+    return f"{value:.3g}"
+
+
+def size(count: int) -> str:
+    """A number of bytes in the unit that suits it."""
+    scaled, units = float(count), ["bytes", "kB", "MB", "GB", "TB", "PB", "EB"]
+    while scaled >= 999.5 and len(units) > 1:
+        scaled, units = scaled / 1000, units[1:]
+    return f"{scaled:.3g} {units[0]}"
+
+
+def counted(count: int, what: str) -> str:
+    """A number of things."""
+    return f"{count:,} {what}{'' if count == 1 else 's'}"
+
+
+def checked(plan: Plan, profile: FrequencyProfile | None) -> float:
+    """The error at the end; refuses what is no profile, and a profile where there are no collisions."""
+    return plan.error(CONFIDENCE, profile=profile)
+
+
+def summary(plan: Plan, profile: FrequencyProfile | None = None) -> list[tuple[str, str]]:
+    """The plan as rows of a name and a text."""
+    at_end = checked(plan, profile)
+    given = plan.parameters
+    horizon, sketch = given["horizon"], plan.structure == "CountSketch"
+    own = [name for name in ("size", "width", "depth", "max_weight", "max_norm") if name in given]
+    unit = "one update" if given["protect"] == "update" else "one insertion with its later deletion"
+    if given["contributions"] > 1:
+        unit = f"{given['contributions']:,} contributions of a person, each {unit}"
+    rows = [
+        ("structure", f"{plan.structure} ({', '.join(f'{name} {given[name]:,}' for name in own)})"),
+        ("budget", f"{plan.privacy!r}: epsilon {plan.privacy.epsilon(DELTA):.3g} at delta {DELTA:g}, exactly"),
+        ("protects", f"{unit}, in all answers together"),
+        ("time", f"{counted(horizon, 'step')}, mechanism {given['mechanism']}"),
+    ]
+    of_all = f"all of {counted(horizon, 'answer')} together"
+    for name, step in [("error now", 1), ("error at the end", horizon)]:
+        one = plan.error(CONFIDENCE, at=step, profile=profile)
+        text = f"within {number(one)} in {CONFIDENCE:.0%} of {'estimates' if sketch else 'releases'}"
+        if horizon > 1 and step == horizon:
+            text += f"; {of_all}, within {number(plan.error(CONFIDENCE, horizon, profile=profile))}"
+        rows.append((name, text))
+    if sketch and profile is None:
+        rows.append(("", "by noise alone: what collisions add depends on the data (give a profile)"))
+    rows.append(("noise of a cell", f"standard deviation {number(plan.noise_std)}"))
+    if sketch:
+        rows.append(("sd of an estimate", number(plan.std(profile=profile))))
+    if profile is not None:
+        noise = plan.error(CONFIDENCE) / at_end
+        expected = f"{counted(profile.keys, 'key')}, total {number(profile.total)}"
+        rows.append(("expected stream", f"{expected}, second moment {profile.second_moment:.3g}"))
+        rows.append(("share of the error", f"noise {noise:.0%}, collisions {1 - noise:.0%}"))
+    memory = f"{size(plan.memory_at_start)} at first, at most {size(plan.memory)} if it is read whole"
+    if plan.cells > 1:
+        memory += f", {size(plan.memory_one_by_one)} if cell by cell"
+    rows += [("lattice", f"releases are multiples of {plan.lattice_step:g}"), ("memory", memory)]
+    rows.append(("cells", f"{plan.cells:,}"))
+    if plan.cells > 1:
+        each = f"{plan.cells_read(1):,} for one {'key' if sketch else 'cell'}, {plan.cells_read():,} for all"
+        rows.append(("cells read", f"{each}; at most 2 normal variables each"))
+    else:
+        rows.append(("cells read", "1; at most 2 normal variables"))
+    return rows
+
+
+def what_if(plan: Plan, profile: FrequencyProfile | None = None) -> list[WhatIf]:
+    """What other parameters would cost."""
+    present = checked(plan, profile)
+    given = plan.parameters
+    changes: list[tuple[str, dict[str, Any]]] = []
+    for factor in (2, 10, 1000):
+        if given["horizon"] * factor <= LAST_HORIZON:
+            changes.append((f"{factor:,} times the horizon", {"horizon": given["horizon"] * factor}))
+    other = "lifetime" if given["protect"] == "update" else "update"
+    changes.append((f"protect={other!r}", {"protect": other}))
+    for factor in (2, 5):
+        if given["contributions"] * factor <= MOST_CONTRIBUTIONS:
+            contributions = given["contributions"] * factor
+            changes.append((f"contributions={contributions}", {"contributions": contributions}))
+    changes.append(("half the budget (rho)", {"privacy": Zcdp(plan.privacy.rho / 2)}))
+    rows = []
+    for change, parameters in changes:
+        changed = plan.replace(**parameters)
+        error = changed.error(CONFIDENCE, profile=profile)
+        rows.append(WhatIf(change, changed, error, error / present))
+    return rows
+
+
+def fits_in_vector(plan: Plan, keys: int) -> Plan | None:
+    """The plan of a vector with a cell a key, where it does better than a sketch: no more cells, no collisions."""
+    given = dict(plan.parameters)
+    if plan.structure != "CountSketch" or not 1 <= keys <= plan.cells:
+        if keys < 1:
+            raise ValueError(f"keys must be an integer from 1 to 2^64 - 1; {keys} was given")
+        return None
+    bound = float(given.pop("max_weight"))
+    for name in ("width", "depth", "hash_seed"):
+        del given[name]
+    return ContinualVector.plan(keys, max_norm=bound, **given)
+
+
+def what_if_rows(plan: Plan) -> list[tuple[str, str]]:
+    """As text: the change, and its error."""
+    return [(row.change, f"within {number(row.error)} ({row.ratio:.3g} times)") for row in what_if(plan)]
+
+
+def as_text(plan: Plan) -> str:
+    """Two tables of two columns."""
+    parts = [("", summary(plan)), (f"\nError in {CONFIDENCE:.0%} of cases with", what_if_rows(plan))]
+    width = max(len(name) for _, rows in parts for name, _ in rows)
+    lines = [f"Plan of a {plan.structure}"]
+    for title, rows in parts:
+        lines += [title] if title else []
+        lines += [f"  {name:<{width}}  {text}" for name, text in rows]
+    return "\n".join(lines)
+
+
+def as_html(plan: Plan) -> str:
+    """The same tables for notebooks; nothing is loaded from elsewhere."""
+
+    def table(caption: str, rows: Iterable[tuple[str, str]]) -> str:
+        left = 'style="text-align: left"'
+        cells = "".join(
+            f"<tr><th scope='row' {left}>{html.escape(name)}</th><td {left}>{html.escape(text)}</td></tr>"
+            for name, text in rows
+        )
+        return f"<table><caption {left}>{html.escape(caption)}</caption><tbody>{cells}</tbody></table>"
+
+    return table(f"Plan of a {plan.structure}", summary(plan)) + table(
+        f"Error in {CONFIDENCE:.0%} of cases with", what_if_rows(plan)
+    )
+
+
+# Dark to light, and each with a dash of its own: apart in grey too.
+STYLES = [("#08306b", "-"), ("#d94801", "--"), ("#238b45", "-."), ("#9e9ac8", ":"), ("#777777", (0, (1, 3)))]
+
+
+def steps_between(first: int, last: int, most: int = 64) -> list[int]:
+    """Steps from the first to the last, evenly on a logarithmic axis."""
+    ratio = math.log2(last / first)
+    return sorted({min(last, round(first * 2 ** (ratio * i / most))) for i in range(most + 1)} | {first, last})
+
+
+def draw_plan(plan: Plan, path: str | os.PathLike[str], profile: FrequencyProfile | None = None) -> None:
+    """Error over time, over horizons for both units, and (a sketch with a profile) over widths, into a file."""
+    error = checked(plan, profile)
+    try:
+        from matplotlib.figure import Figure  # noqa: PLC0415 (optional)
+    except ImportError:
+        message = 'to draw a plan, matplotlib must be installed: pip install "fastgame-dp[plot]"'
+        raise ImportError(message) from None
+    panels: list[Callable[..., None]] = [draw_time, draw_horizons]
+    if profile is not None:
+        panels.append(draw_widths)
+    # A figure of its own, without pyplot: no global state, no display.
+    figure = Figure(figsize=(4.6 * len(panels), 4.2), layout="constrained")
+    axes = figure.subplots(1, len(panels), squeeze=False)[0]
+    for draw, axis in zip(panels, axes, strict=True):
+        draw(axis, plan, profile, error)
+        axis.grid(True, color="#dddddd", linewidth=0.6)
+        axis.spines[["top", "right"]].set_visible(False)
+        axis.legend(frameon=False, fontsize=8)
+    title = f"{plan.structure}, {plan.privacy!r}, {counted(plan.parameters['horizon'], 'step')}"
+    figure.suptitle(f"{title}: the error that {CONFIDENCE:.0%} of answers stay within", fontsize=11)
+    figure.savefig(path, dpi=150)
+
+
+UNIT = "error (in units of the counts)"
+
+
+def mark(axis: Any, x: float, error: float) -> None:
+    """Where this plan is."""
+    axis.plot([x], [error], "o", color="black", markersize=7, label=f"this plan: {number(error)}", zorder=5)
+
+
+def draw_time(axis: Any, plan: Plan, profile: FrequencyProfile | None, error: float) -> None:
+    """Left: from now to the end."""
+    horizon = plan.parameters["horizon"]
+    steps = steps_between(1, horizon, 16)
+    lines: list[tuple[str, dict[str, Any]]] = [("one answer", {"profile": profile})]
+    if profile is not None:
+        lines.append(("one answer, noise alone", {}))
+    if horizon > 1:
+        lines.append((f"all of {horizon:,} answers", {"releases": horizon, "profile": profile}))
+    for (name, how), (color, dash) in zip(lines, STYLES, strict=False):
+        errors = [plan.error(CONFIDENCE, at=step, **how) for step in steps]
+        axis.plot(steps, errors, color=color, linestyle=dash, label=name)
+    mark(axis, horizon, error)
+    axis.set_xscale("log", base=10)
+    axis.set_ylim(bottom=0)
+    axis.margins(y=0.15)
+    axis.set(title="Over time", xlabel="time step, from now to the end", ylabel=UNIT)
+
+
+def draw_horizons(axis: Any, plan: Plan, profile: FrequencyProfile | None, error: float) -> None:
+    """Middle: other horizons and the other unit."""
+    # The paper's formula is made for two steps and more.
+    first = 1 if plan.parameters["mechanism"] == "tree-paper" else 0
+    horizons = [2**levels for levels in range(first, 41)]
+    for protect, (color, dash) in zip(["update", "lifetime"], STYLES, strict=False):
+        plans = [plan.replace(horizon=horizon, protect=protect) for horizon in horizons]
+        errors = [changed.error(CONFIDENCE, profile=profile) for changed in plans]
+        # All horizons of as many levels have the same noise.
+        axis.plot(horizons, errors, color=color, linestyle=dash, drawstyle="steps-pre", label=f"protect={protect!r}")
+    mark(axis, plan.parameters["horizon"], error)
+    axis.set_xscale("log", base=2)
+    axis.set_ylim(bottom=0)
+    axis.set(title="Other horizons and the other unit", xlabel="horizon (time steps)", ylabel=UNIT)
+
+
+def draw_widths(axis: Any, plan: Plan, profile: FrequencyProfile | None, error: float) -> None:
+    """Right: other shapes of a sketch."""
+    width, own = plan.parameters["width"], plan.parameters["depth"]
+    bits = width.bit_length() - 1
+    widths = [2**level for level in range(max(0, bits - 6), min(30, bits + 6) + 1)]
+    depths = sorted({1, 3, 5, 9, own})
+    for depth, (color, dash) in zip(depths, STYLES, strict=False):
+        errors = [plan.replace(width=w, depth=depth).error(CONFIDENCE, profile=profile) for w in widths]
+        axis.plot(widths, errors, color=color, linestyle=dash, label=f"depth {depth}")
+    mark(axis, width, error)
+    axis.set_xscale("log", base=2)
+    axis.set_yscale("log")
+    axis.set(title="Other shapes", xlabel="width (buckets a row)", ylabel=UNIT)
