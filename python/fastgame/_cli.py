@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import fastgame as fg
+from fastgame._plan import as_json, as_text
 from fastgame._writing import write_text
 
 if TYPE_CHECKING:
@@ -273,10 +274,9 @@ def _plan(arguments: argparse.Namespace) -> None:
     clock = [arguments.start, arguments.end, arguments.every]
     if (arguments.horizon is None) == (None in clock) or (arguments.horizon is not None and any(clock)):
         raise ValueError("the time is --horizon, or --start, --end and --every; give one of them, and whole")
-    if arguments.horizon is None:
+    horizon = arguments.horizon
+    if horizon is None:
         horizon = fg.Ticks(*clock, tz=arguments.tz).horizon
-    else:
-        horizon = arguments.horizon
     common = {**_common(arguments), "horizon": horizon}
     profile = None
     if arguments.structure == "counter":
@@ -292,8 +292,8 @@ def _plan(arguments: argparse.Namespace) -> None:
     vector = None
     if arguments.structure == "sketch" and arguments.key_count is not None:
         vector = plan.fits_in_vector(arguments.key_count)
-    text = plan_as_json(plan, profile, vector) if arguments.format == "json" else plan_as_text(plan, profile, vector)
-    write_text(text + "\n", arguments.out)
+    shown = as_json if arguments.format == "json" else as_text
+    write_text(shown(plan, profile, vector) + "\n", arguments.out)
 
 
 def _plan_sketch(arguments: argparse.Namespace, common: dict[str, Any]) -> tuple[fg.Plan, fg.FrequencyProfile | None]:
@@ -301,8 +301,12 @@ def _plan_sketch(arguments: argparse.Namespace, common: dict[str, Any]) -> tuple
     common["max_weight"] = arguments.max_weight
     profile = None
     if arguments.expected_total is not None:
-        # Without a number of keys: as many as there can be, which is the worst for a given total.
-        keys = arguments.key_count or max(1, round(arguments.expected_total))
+        if not 1 <= arguments.expected_total <= 2.0**53:
+            raise ValueError(f"--expected-total must be from 1 to 2^53; {arguments.expected_total:g} was given")
+        # Without a number of keys: as many as the total allows.
+        keys = arguments.key_count
+        if keys is None:
+            keys = round(arguments.expected_total)
         profile = fg.FrequencyProfile.zipf(total=arguments.expected_total, keys=keys, exponent=arguments.skew)
     if arguments.width is not None:
         depth = 5 if arguments.depth is None else arguments.depth

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import json
 import math
 import os
 from collections.abc import Callable, Iterable
@@ -125,20 +126,53 @@ def fits_in_vector(plan: Plan, keys: int) -> Plan | None:
     return ContinualVector.plan(keys, max_norm=bound, **given)
 
 
-def what_if_rows(plan: Plan) -> list[tuple[str, str]]:
+def what_if_rows(plan: Plan, profile: FrequencyProfile | None = None) -> list[tuple[str, str]]:
     """As text: the change, and its error."""
-    return [(row.change, f"within {number(row.error)} ({row.ratio:.3g} times)") for row in what_if(plan)]
+    return [(row.change, f"within {number(row.error)} ({row.ratio:.3g} times)") for row in what_if(plan, profile)]
 
 
-def as_text(plan: Plan) -> str:
-    """Two tables of two columns."""
-    parts = [("", summary(plan)), (f"\nError in {CONFIDENCE:.0%} of cases with", what_if_rows(plan))]
+def as_text(plan: Plan, profile: FrequencyProfile | None = None, vector: Plan | None = None) -> str:
+    """Two tables of two columns; with a vector that would do better than this sketch, a line on it."""
+    changes = f"\nError in {CONFIDENCE:.0%} of cases with"
+    parts = [("", summary(plan, profile)), (changes, what_if_rows(plan, profile))]
     width = max(len(name) for _, rows in parts for name, _ in rows)
     lines = [f"Plan of a {plan.structure}"]
     for title, rows in parts:
         lines += [title] if title else []
         lines += [f"  {name:<{width}}  {text}" for name, text in rows]
+    if vector is not None:
+        better = f"{number(vector.error(CONFIDENCE))} instead of {number(checked(plan, profile))}"
+        keys = vector.parameters["size"]
+        lines.append(
+            f"\nYour domain fits in a plain vector: {counted(keys, 'key')}, a cell each, would be within {better} "
+            f"in {CONFIDENCE:.0%} of cases, without collisions."
+        )
     return "\n".join(lines)
+
+
+def as_json(plan: Plan, profile: FrequencyProfile | None = None, vector: Plan | None = None) -> str:
+    """The numbers, for programs."""
+
+    def errors(plan: Plan, profile: FrequencyProfile | None) -> dict[str, Any]:
+        return {
+            "structure": plan.structure,
+            "parameters": {**plan.parameters, "privacy": repr(plan.privacy)},
+            "confidence": CONFIDENCE,
+            "error_now": plan.error(CONFIDENCE, at=1, profile=profile),
+            "error_at_end": plan.error(CONFIDENCE, profile=profile),
+            "noise_std": plan.noise_std,
+            "std": plan.std(profile=profile),
+            "lattice_step": plan.lattice_step,
+            "cells": plan.cells,
+            "cells_read": plan.cells_read(),
+            "memory_at_start": plan.memory_at_start,
+            "memory": plan.memory,
+            "memory_one_by_one": plan.memory_one_by_one,
+        }
+
+    rows = [{"change": row.change, "error": row.error, "ratio": row.ratio} for row in what_if(plan, profile)]
+    fits = None if vector is None else errors(vector, None)
+    return json.dumps({**errors(plan, profile), "what_if": rows, "fits_in_vector": fits}, indent=2)
 
 
 def as_html(plan: Plan) -> str:

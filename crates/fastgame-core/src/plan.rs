@@ -27,6 +27,9 @@ pub struct Plan {
 
 /// More than the structure itself takes, and the tables of a block's levels.
 const FIXED_BYTES: u64 = 2048;
+/// The depths among which a sketch is suggested.
+const DEPTHS: [usize; 4] = [3, 5, 7, 9];
+
 /// A suggested sketch is within this factor of the least error.
 const NEAR_BEST: f64 = 1.1;
 
@@ -59,26 +62,27 @@ impl SketchBuilder {
 
     /// The smallest sketch that is nearly as good as any, with the budget, horizon and policies set here.
     ///
-    /// Depths 1, 3, 5, 7 and 9 are considered, with all widths for which `depth * width <= max_cells`. Of the shapes whose
+    /// Depths 3, 5, 7 and 9 are considered (one row has less noise, but nothing that corrects the few keys that collide
+    /// with a heavy one, and those are what a search for the largest finds), with all widths for which `depth * width <= max_cells`. Of the shapes whose
     /// error at `confidence` under the profile is within 10 % of the least, the one with the fewest cells is taken (of
     /// equals the one with the smaller error). As the error falls with the width, some 25 plans are made.
     ///
     /// # Errors
-    /// [`Error::Parameter`] for a parameter that is not allowed, and for `max_cells` zero.
+    /// [`Error::Parameter`] for a parameter that is not allowed, and for `max_cells` below 3.
     pub fn suggest(self, profile: &FrequencyProfile, confidence: f64, max_cells: u64) -> Result<Self> {
-        if max_cells == 0 {
-            return Err(Error::Parameter { name: "max_cells", given: max_cells.into(), allowed: "at least 1" });
+        if max_cells < DEPTHS[0] as u64 {
+            return Err(Error::Parameter { name: "max_cells", given: max_cells.into(), allowed: "at least 3" });
         }
         let of = |depth: usize, bits: u32| self.clone().depth(depth).width(1 << bits);
         let error = |depth, bits| of(depth, bits).plan()?.error(confidence, 1, Some(profile));
         let widest = |depth: usize| Some((depth, (max_cells.min(MAX_WIDTH as u64) / depth as u64).checked_ilog2()?));
         let mut least = f64::INFINITY;
-        for (depth, bits) in [1, 3, 5, 7, 9].into_iter().filter_map(widest) {
+        for (depth, bits) in DEPTHS.into_iter().filter_map(widest) {
             least = least.min(error(depth, bits)?);
         }
         // Cells and error of the best so far.
         let mut best: Option<(usize, f64, Self)> = None;
-        for (depth, mut enough) in [1, 3, 5, 7, 9].into_iter().filter_map(widest) {
+        for (depth, mut enough) in DEPTHS.into_iter().filter_map(widest) {
             let mut found = error(depth, enough)?;
             if found > NEAR_BEST * least {
                 continue;
@@ -334,7 +338,7 @@ mod tests {
             let error = |builder: &SketchBuilder| builder.plan().unwrap().error(0.95, 1, Some(&profile)).unwrap();
             let found = sketch().max_weight(2).suggest(&profile, 0.95, max_cells).unwrap();
             // All shapes, one by one.
-            let all: Vec<_> = [1usize, 3, 5, 7, 9]
+            let all: Vec<_> = [3usize, 5, 7, 9]
                 .into_iter()
                 .flat_map(|depth| (0..=24).map(move |bits| (depth, 1usize << bits)))
                 .filter(|(depth, width)| (depth * width) as u64 <= max_cells)
@@ -347,6 +351,6 @@ mod tests {
             assert!(error(&found) <= 1.1 * least);
         }
         let profile = FrequencyProfile::zipf(1e6, 1000, 1.0).unwrap();
-        assert!(sketch().suggest(&profile, 0.95, 0).is_err() && sketch().suggest(&profile, 1.0, 100).is_err());
+        assert!(sketch().suggest(&profile, 0.95, 2).is_err() && sketch().suggest(&profile, 1.0, 100).is_err());
     }
 }

@@ -157,7 +157,7 @@ impl<'py> Search<'py> {
         let confidence =
             arguments.get("confidence")?.map_or(Ok(0.95), |given| float_parameter(&given, "confidence"))?;
         let max_cells = match arguments.get("max_cells")? {
-            Some(given) => unsigned_parameter(&given, "max_cells", "an integer from 1 to 2^64 - 1")?,
+            Some(given) => unsigned_parameter(&given, "max_cells", "an integer from 3 to 2^64 - 1")?,
             None => 1 << 24,
         };
         let rest = PyDict::new(py);

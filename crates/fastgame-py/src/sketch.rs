@@ -140,7 +140,7 @@ impl CountSketch {
 
     /// The plan of the smallest sketch that is nearly as good as any for an expected stream.
     ///
-    /// Depths 1, 3, 5, 7 and 9 are considered, with every width for which there are at most `max_cells` cells. Of the
+    /// Depths 3, 5, 7 and 9 are considered, with every width for which there are at most `max_cells` cells. Of the
     /// shapes whose error is within 10 % of the least, the one with the fewest cells is taken.
     ///
     /// Parameters
