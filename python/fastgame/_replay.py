@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import importlib
+import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
@@ -126,6 +127,7 @@ def replay(
         raise TypeError(f"ticks must be fastgame.Ticks; {type(ticks).__name__} was given")
     if bad_rows not in ("drop", "raise"):
         raise ValueError(f'bad_rows must be "drop" or "raise"; {bad_rows!r} was given')
+    release_every, memory = operator.index(release_every), operator.index(memory)
     if release_every < 1:
         raise ValueError(f"release_every must be at least 1; {release_every} was given")
     feeds = _feeds(structures, key=key, weight=weight, keys=keys, top=top)

@@ -213,6 +213,10 @@ OTHERS: set[tuple[str, str]] = {
     *{(f"Plan.{method}", "profile") for method in ["error", "std", "summary", "what_if", "plot"]},
     *{("Plan.plot", "path"), ("Plan.replace", "changes"), ("CountSketch.suggest", "profile")},
     *{("CountSketch.suggest", word) for word in ["privacy", "mechanism", "protect", "on_excess", "invalid"]},
+    # Clocks and tables: test_ticks.py and test_replay.py.
+    *{("replay", parameter) for parameter in inspect.signature(fg.replay).parameters},
+    *{(f"Ticks.{method}", what) for method, what in [("step", "times"), ("time", "step")]},
+    *{("Ticks.ends", "steps"), ("Ticks.locate", "instants"), ("RowCounts.add", "reason"), ("RowCounts.add", "count")},
     # Keys and raw sketches: test_keys.py and test_sketch.py.
     *{(function, "keys") for function in ["CountSketch.update", "CountSketch.estimate", "RawSketch.update"]},
     *{("CountSketch.estimate", "error"), ("CountSketch.second_moment", "error"), ("CountSketch.top", "among")},
