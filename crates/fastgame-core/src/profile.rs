@@ -44,14 +44,16 @@ impl FrequencyProfile {
     /// A profile from the frequency of every key; only absolute values matter, zeros do not count as keys.
     ///
     /// # Errors
-    /// [`Error::Parameter`] for frequencies that are not finite, or beyond 2^63.
+    /// [`Error::NotFinite`]; [`Error::Overflow`] for a frequency beyond 2^63, which no counter holds.
     pub fn from_frequencies(frequencies: impl IntoIterator<Item = f64>) -> Result<Self> {
         let mut sorted = Vec::new();
-        for frequency in frequencies {
-            let frequency = if frequency < 0.0 { -frequency } else { frequency };
-            if !(0.0..=MAX_FREQUENCY).contains(&frequency) {
-                let allowed = "finite numbers from -2^63 to 2^63, one for each key";
-                return Err(Error::Parameter { name: "frequencies", given: frequency.into(), allowed });
+        for (position, frequency) in frequencies.into_iter().enumerate() {
+            let frequency = frequency.abs();
+            if !frequency.is_finite() {
+                return Err(Error::NotFinite { position });
+            }
+            if frequency > MAX_FREQUENCY {
+                return Err(Error::Overflow { position });
             }
             if frequency > 0.0 {
                 sorted.push(frequency);

@@ -21,7 +21,7 @@ use crate::error::CoreError;
 ///
 /// Raises
 /// ------
-/// ValueError, TypeError
+/// ValueError, OverflowError, TypeError
 ///     For frequencies that are not finite, beyond 2**63, or no numbers.
 #[pyclass(frozen, module = "fastgame")]
 pub(crate) struct FrequencyProfile(pub(crate) CoreProfile);
