@@ -134,7 +134,7 @@ class Reader:
             usable = self._leave_out(usable, unlisted, "key not in the list", first_row)
             keys = [pa.array(cells)]
         # All events of a structure have the same columns, whichever rows there are.
-        weights = None if deleted is None else np.ones(batch.num_rows, dtype=np.int64)
+        weights: Any = None if deleted is None else np.ones(batch.num_rows, dtype=np.int64)
         if source.weight is not None:
             weights, bad, beyond = weights_of(column(batch, source.weight), source)
             usable = self._leave_out(usable, bad, f"no weight in {source.weight!r}", first_row)

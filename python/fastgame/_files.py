@@ -234,7 +234,9 @@ def expand(patterns: Sequence[str]) -> list[str]:
         if os.path.isdir(path):
             raise ValueError(f"{path} is a folder; name files, or a pattern such as '{os.path.join(path, '*.csv')}'")
         if os.path.exists(path) and not os.path.isfile(path):
-            raise ValueError(f"{path} is no file but a pipe or a device, which cannot be read twice: write a file first")
+            raise ValueError(
+                f"{path} is no file but a pipe or a device, which cannot be read twice: write a file first"
+            )
         with open(path, "rb"):
             pass  # whether it may be read
     return paths
@@ -343,7 +345,10 @@ class _JsonLines:
             for name, column in values.items():
                 value = row.get(name)
                 kinds[name].add(type(value))
-                column.append(_text(value, name in self.columns.weights))
+                text = _text(value, name in self.columns.weights)
+                if text is None and value is not None and name in self.columns.time:
+                    text = ""  # a bad time, not a missing one
+                column.append(text)
         self.not_rows(bad, "JSON that is no object")
         for name, found in kinds.items():
             self.types[name] = pa.int64() if found - {type(None)} == {_Whole} else pa.string()
@@ -398,8 +403,11 @@ def read_keys(path: str, names: Sequence[str], kind: str | None = None) -> tuple
             raise ValueError(
                 f"{path} has a key a line; for {len(names)} parts of a key a table with a header is needed"
             )
-        with open(path, encoding="utf-8-sig", newline=None) as file:
-            lines = [line.rstrip("\n") for line in file]
+        try:
+            with open(path, encoding="utf-8-sig", newline=None) as file:
+                lines = [line.rstrip("\n") for line in file]
+        except UnicodeDecodeError:
+            raise ValueError(f"{path} must be text in UTF-8") from None
         return (pa.array([line for line in lines if line], pa.string()),)
     counts = RowCounts()
     files = Files([path], Columns((), names, ()), counts=counts, kind=kind, strict=True)

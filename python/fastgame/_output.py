@@ -21,6 +21,8 @@ _ENDINGS = {".csv": "csv", ".parquet": "parquet", ".pq": "parquet", ".json": "js
 
 def format_of(given: str | None, out: str | None) -> str:
     """The form to write: as given, else by the ending of the file, else a table to read."""
+    if out is not None and not Path(out).resolve().parent.is_dir():
+        raise ValueError(f"there is no folder {Path(out).resolve().parent} to write {out} into")
     if given is None and out is not None:
         ending = Path(out).suffix.lower()
         if ending not in _ENDINGS:
@@ -37,6 +39,8 @@ def format_of(given: str | None, out: str | None) -> str:
 def write(table: pa.Table, form: str, out: str | None) -> None:
     """Writes a table to a file, all or nothing, or to the standard output."""
     if out is None:
+        if sys.stdout is None:
+            raise ValueError("the standard output is closed: name a file with --out")
         if form == "table":
             sys.stdout.writelines(aligned(table))
         else:
@@ -44,25 +48,29 @@ def write(table: pa.Table, form: str, out: str | None) -> None:
             _write(table, form, sys.stdout.buffer)
         sys.stdout.flush()
         return
-    folder = Path(out).resolve().parent
+    target = Path(out).resolve()
+    if target.exists() and not target.is_file() and not target.is_dir():
+        with target.open("wb") as file:  # a pipe or a device, which must stay what it is
+            _write(table, form, file)
+        return
     # Beside the target, so that the move is one step: nobody meets half of a table.
-    descriptor, name = tempfile.mkstemp(dir=folder, prefix=".fastgame-")
+    descriptor, name = tempfile.mkstemp(dir=target.parent, prefix=".fastgame-")
     try:
         with os.fdopen(descriptor, "wb") as file:
-            if form == "table":
-                file.write("".join(aligned(table)).encode())
-            else:
-                _write(table, form, file)
+            _write(table, form, file)
         mask = os.umask(0)
         os.umask(mask)
         os.chmod(name, 0o666 & ~mask)
-        os.replace(name, out)
+        os.replace(name, target)
     except BaseException:
         os.unlink(name)
         raise
 
 
 def _write(table: pa.Table, form: str, file: Any) -> None:
+    if form == "table":
+        file.write("".join(aligned(table)).encode())
+        return
     if form == "parquet":
         pq.write_table(table, file)
         return

@@ -131,6 +131,11 @@ def replay(
         raise ValueError(f"release_every must be at least 1; {release_every} was given")
     feeds = _feeds(structures, key=key, weight=weight, keys=keys, top=top)
     players = {name: _Player(feed, ticks, name) for name, feed in feeds.items()}
+    if delete_time is not None and any(feed.structure.protect != "lifetime" for feed in feeds.values()):
+        raise ValueError(
+            'delete_time needs structures with protect="lifetime": a row that comes and goes is two updates, and '
+            "another protects one"
+        )
     times = events.Times(ticks, time, delete_time, time_format)
     reader = events.Reader(times, RowCounts() if counts is None else counts, bad_rows == "raise")
     stores = [events.Store(ticks.horizon, memory // len(players)) for _ in players]
@@ -196,6 +201,11 @@ class _Player:
             )
         self.feed, self.ticks, self.structure = feed, ticks, structure
         self.key = _names(feed.key)
+        taken = [name for name in self.key if name in ("time", "rank", "value", "std")]
+        if taken:
+            raise ValueError(
+                f"a key column must not be named {taken[0]!r}, as a column of the releases is: rename it in the data"
+            )
         self.keys = None if feed.keys is None else [_arrow_column(part) for part in _parts(feed.keys)]
         self._check_keys()
         self.columns = [*self.key, *([] if feed.weight is None else [feed.weight])]

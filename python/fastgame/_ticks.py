@@ -329,7 +329,8 @@ def floor_microseconds(times: npt.NDArray[Any]) -> Microseconds:
         return times.astype(f"datetime64[{unit}]").astype(np.int64) // per
     # What does not fit is far away on its side, and must not wrap around.
     least, most = (np.array(limit).view("datetime64[us]").astype(times.dtype) for limit in (-(1 << 62), 1 << 62))
-    return np.clip(times, least, most).astype("datetime64[us]").astype(np.int64)
+    clipped: Microseconds = np.clip(times, least, most).astype("datetime64[us]").astype(np.int64)
+    return clipped
 
 
 def _column_is_aware(times: Any) -> bool | None:
