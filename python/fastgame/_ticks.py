@@ -338,10 +338,12 @@ def _column_is_aware(times: Any) -> bool | None:
     kind = type(times).__module__.partition(".")[0]
     if kind == "pandas" and getattr(getattr(times, "dtype", None), "kind", "") == "M":
         return getattr(times.dtype, "tz", None) is not None
-    if kind == "polars" and hasattr(getattr(times, "dtype", None), "time_zone"):
-        return times.dtype.time_zone is not None
-    if kind == "pyarrow" and hasattr(getattr(times, "type", None), "tz"):
-        return times.type.tz is not None
+    column_type = getattr(times, {"polars": "dtype", "pyarrow": "type"}.get(kind, ""), None)
+    if str(column_type) in ("Date", "date32[day]", "date64[ms]"):
+        return False
+    for zone in ("time_zone", "tz"):
+        if hasattr(column_type, zone):
+            return getattr(column_type, zone) is not None
     return None
 
 
