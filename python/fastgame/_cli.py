@@ -20,9 +20,6 @@ from fastgame._writing import write_text
 if TYPE_CHECKING:
     import pyarrow as pa
 
-if TYPE_CHECKING:
-    pass
-
 _EXIT_REFUSED = 2
 
 _DATA = r"""
@@ -65,7 +62,13 @@ class _Parser(argparse.ArgumentParser):
     """Says what is wrong in one line."""
 
     def error(self, message: str) -> NoReturn:
-        self.exit(_EXIT_REFUSED, f"{self.prog}: error: {message} (see {self.prog} --help)\n")
+        self.exit(_EXIT_REFUSED, f"{self.prog}: error: {' '.join(message.split())} (see {self.prog} --help)\n")
+
+
+def _character(text: str) -> str:
+    if len(text) != 1 or not text.isascii() or text in '\r\n"':
+        raise argparse.ArgumentTypeError(f"the delimiter must be one ASCII character; {text!r} was given")
+    return text
 
 
 def _clock_options(parser: argparse.ArgumentParser, required: bool) -> None:
@@ -114,7 +117,7 @@ def _input_options(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--input-format", choices=["csv", "parquet", "json"], help="if the ending of the files does not say it"
     )
-    group.add_argument("--delimiter", metavar="C", help="of CSV; tab for .tsv, else a comma")
+    group.add_argument("--delimiter", type=_character, metavar="C", help="of CSV; tab for .tsv, else a comma")
     bad = "stop at the first row that cannot be used or is out of range; without this such rows are left out"
     group.add_argument("--fail-on-bad-rows", action="store_true", help=bad)
 

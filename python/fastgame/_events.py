@@ -134,7 +134,8 @@ class Reader:
             unlisted = cells < 0 if cells.size and cells.min() < 0 else None
             usable = self._leave_out(usable, unlisted, "key not in the list", first_row)
             keys = [pa.array(cells)]
-        weights = None
+        # All events of a structure have the same columns, whichever rows there are.
+        weights: Any = None if deleted is None else np.ones(batch.num_rows, dtype=np.int64)
         if source.weight is not None:
             weights, bad, beyond = weights_of(column(batch, source.weight), source)
             usable = self._leave_out(usable, bad, f"no weight in {source.weight!r}", first_row)
@@ -143,15 +144,29 @@ class Reader:
         if deleted is not None:
             away = deleted <= self.times.ticks.horizon
             away = away if usable is None else away & usable
-            if weights is None:
-                weights = np.ones(batch.num_rows, dtype=np.int64)
             yield _batch(deleted, keys, -weights, away)
 
 
 def column(batch: pa.RecordBatch, name: str) -> pa.Array:
-    """A column of a batch, without a dictionary."""
-    values = batch.column(name)
-    return values.dictionary_decode() if pa.types.is_dictionary(values.type) else values
+    """A column of a batch, without a dictionary and without views, which few functions of Arrow take."""
+    return plain(batch.column(name))
+
+
+def plain(values: pa.Array) -> pa.Array:
+    """Values without a dictionary and without views."""
+    kind = values.type
+    if pa.types.is_dictionary(kind):
+        return pa.DictionaryArray.from_arrays(values.indices, plain(values.dictionary)).dictionary_decode()
+    for is_view, short, long in (
+        (pa.types.is_string_view, pa.string(), pa.large_string()),
+        (pa.types.is_binary_view, pa.binary(), pa.large_binary()),
+    ):
+        if is_view(kind):
+            try:
+                return values.cast(short)
+            except pa.ArrowInvalid:  # more than 2 GB in a batch
+                return values.cast(long)
+    return values
 
 
 def _batch(steps: Integers, keys: list[Any], weights: Any, usable: Bools | None) -> pa.RecordBatch:
@@ -167,6 +182,12 @@ def _batch(steps: Integers, keys: list[Any], weights: Any, usable: Bools | None)
 def is_text(kind: pa.DataType) -> bool:
     """Whether a type is one of text."""
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
+
+
+def is_bytes(kind: pa.DataType) -> bool:
+    """Whether a type is one of bytes."""
+    tests = (pa.types.is_binary, pa.types.is_large_binary, pa.types.is_fixed_size_binary, pa.types.is_binary_view)
+    return any(test(kind) for test in tests)
 
 
 def value_type(kind: pa.DataType) -> pa.DataType:
@@ -194,8 +215,7 @@ def check_time_column(kind: pa.DataType, times: Times, name: str) -> None:
 def check_key_column(kind: pa.DataType, name: str) -> None:
     """Refuses a column whose values are no keys."""
     kind = value_type(kind)
-    binary = pa.types.is_binary(kind) or pa.types.is_large_binary(kind) or pa.types.is_fixed_size_binary(kind)
-    if not (pa.types.is_integer(kind) or is_text(kind) or binary or pa.types.is_null(kind)):
+    if not (pa.types.is_integer(kind) or is_text(kind) or is_bytes(kind) or pa.types.is_null(kind)):
         raise TypeError(
             f"keys must be integers, text or bytes; the column {name!r} is of type {kind} (cast it to one of them)"
         )
@@ -222,12 +242,14 @@ def check_weight_column(kind: pa.DataType, name: str) -> None:
 
 def key_column(values: pa.Array, name: str) -> pa.Array:
     """Keys in one of few types, so that all batches have the same."""
+    values = plain(values)
     kind = values.type
     if pa.types.is_null(kind):
         return values.cast(pa.string())
-    if pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
-        with suppress(pa.ArrowInvalid):  # more than 2 GB in a batch
-            return values.cast(pa.string())
+    if pa.types.is_integer(kind):
+        return values if pa.types.is_uint64(kind) else values.cast(pa.int64())
+    with suppress(pa.ArrowInvalid):  # more than 2 GB in a batch
+        return values.cast(pa.string() if is_text(kind) else pa.binary())
     return values
 
 
@@ -302,6 +324,7 @@ def weights_of(values: pa.Array, source: Source) -> tuple[Any, Bools | None, Boo
         bad, values = np.asarray(parsed.is_null()), parsed
     numbers = np.asarray(values.fill_null(0) if values.null_count else values)
     if numbers.dtype.kind == "f":
+        numbers = numbers.astype(np.float64, copy=False)
         unfit = ~np.isfinite(numbers)
         if source.whole:
             unfit |= numbers != np.rint(numbers)

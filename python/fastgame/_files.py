@@ -35,6 +35,10 @@ _ENDINGS = {
 }
 _COMPRESSED = (".gz", ".bz2", ".zst", ".lz4", ".br")
 _BLOCK = 4 << 20
+#: A row of CSV must fit into two blocks. Where one does not, larger blocks are tried.
+_CSV_BLOCKS = (_BLOCK, 64 << 20)
+#: Arrow reads nested JSON recursively, and a row must not end the process.
+_MOST_NESTED = 100
 _NO_LINE = "not a row"
 _BOM = b"\xef\xbb\xbf"
 
@@ -97,7 +101,11 @@ class Files:
         for path, kind in self.files:
             try:
                 yield from read[kind](path)
-            except pa.ArrowException as error:
+            except (pa.ArrowException, EOFError) as error:
+                raise ValueError(f"{path} cannot be read as {kind}: {one_line(error)}") from None
+            except OSError as error:
+                if error.filename is not None:
+                    raise
                 raise ValueError(f"{path} cannot be read as {kind}: {one_line(error)}") from None
 
     def _not_rows(self, path: str, count: int, what: str) -> None:
@@ -114,17 +122,39 @@ class Files:
 
     def _csv(self, path: str) -> Iterator[pa.RecordBatch]:
         delimiter = self.delimiter or ("\t" if ".tsv" in path.lower() else ",")
-
-        def skip(row: Any) -> str:
-            self._not_rows(path, 1, f"{row.actual_columns} columns where {row.expected_columns} are expected")
-            return "skip"
-
-        parse = pa.csv.ParseOptions(delimiter=delimiter, newlines_in_values=True, invalid_row_handler=skip)
-        read = pa.csv.ReadOptions(block_size=_BLOCK)
-        names = _header(path, delimiter)
+        names, more = _header(path, delimiter)
         if names is None:
             return
         self._refuse_missing(path, names)
+        done = 0
+        for block in _CSV_BLOCKS if more else ():
+            broken: list[str] = []
+
+            def skip(row: Any, broken: list[str] = broken) -> str:
+                # What is raised here goes nowhere.
+                broken.append(f"{row.actual_columns} columns where {row.expected_columns} are expected")
+                return "skip"
+
+            rows = 0
+            try:
+                for batch in self._csv_batches(path, delimiter, block, skip):
+                    fresh = batch.slice(max(0, done - rows))
+                    rows += batch.num_rows
+                    if fresh.num_rows:
+                        yield self._as_text(path, fresh, fresh.schema.names)
+            except pa.ArrowInvalid as error:
+                if "straddling" not in str(error):
+                    raise
+                done = max(done, rows)
+                continue
+            self._not_rows(path, len(broken), broken[0] if broken else "")
+            return
+        if more:
+            raise ValueError(f"{path} has a row of more than {_CSV_BLOCKS[-1] >> 20} MB, or a quote that is not closed")
+
+    def _csv_batches(self, path: str, delimiter: str, block: int, skip: Callable[[Any], str]) -> Iterator[Any]:
+        parse = pa.csv.ParseOptions(delimiter=delimiter, newlines_in_values=True, invalid_row_handler=skip)
+        read = pa.csv.ReadOptions(block_size=block)
         # Bytes: text that is no text must not end the reading of all rows.
         convert = pa.csv.ConvertOptions(
             column_types=dict.fromkeys(self.columns.all, pa.binary()),
@@ -136,11 +166,9 @@ class Files:
         options = {"read_options": read, "parse_options": parse, "convert_options": convert}
         plain = not path.lower().endswith(_COMPRESSED)
         if plain and os.path.getsize(path) <= self.whole:
-            batches = pa.csv.read_csv(path, **options).to_batches()
+            yield from pa.csv.read_csv(path, **options).to_batches()
         else:
-            batches = pa.csv.open_csv(path, **options)
-        for batch in batches:
-            yield self._as_text(path, batch, batch.schema.names)
+            yield from pa.csv.open_csv(path, **options)
 
     def _as_text(self, path: str, batch: pa.RecordBatch, names: Sequence[str]) -> pa.RecordBatch:
         """The named columns of bytes or integers as text; rows where that fails are none."""
@@ -205,6 +233,10 @@ def expand(patterns: Sequence[str]) -> list[str]:
     for path in paths:
         if os.path.isdir(path):
             raise ValueError(f"{path} is a folder; name files, or a pattern such as '{os.path.join(path, '*.csv')}'")
+        if os.path.exists(path) and not os.path.isfile(path):
+            raise ValueError(
+                f"{path} is no file but a pipe or a device, which cannot be read twice: write a file first"
+            )
         with open(path, "rb"):
             pass  # whether it may be read
     return paths
@@ -229,20 +261,26 @@ def one_line(error: BaseException) -> str:
     return " ".join(str(error).split()) or type(error).__name__
 
 
-def _header(path: str, delimiter: str) -> list[str] | None:
-    """The names of the columns of a CSV file; None if it has nothing at all."""
+def _header(path: str, delimiter: str) -> tuple[list[str] | None, bool]:
+    """The names of the columns of a CSV file, None if it has nothing at all; and whether there may be rows."""
     with pa.input_stream(path, compression="detect") as stream:
         start = stream.read(_BLOCK)
     if not start.removeprefix(_BOM).strip():
-        return None
+        return None, False
+    more = len(start.strip().splitlines()) > 1
+    if not more:
+        start = start.rstrip() + b"\n"  # without which Arrow sees no header
     parse = pa.csv.ParseOptions(delimiter=delimiter, newlines_in_values=True, invalid_row_handler=lambda _: "skip")
     # Without the rest of the last line, which the block cuts.
     cut = start.rfind(b"\n") + 1 if len(start) == _BLOCK else 0
     block = pa.BufferReader(start[:cut] if cut else start)
     options = pa.csv.ConvertOptions(check_utf8=False)
     read = pa.csv.ReadOptions(block_size=2 * _BLOCK)
-    names = pa.csv.open_csv(block, read_options=read, parse_options=parse, convert_options=options).schema.names
-    return list(names)
+    try:
+        names = pa.csv.open_csv(block, read_options=read, parse_options=parse, convert_options=options).schema.names
+    except UnicodeDecodeError:
+        raise ValueError(f"{path} has names of columns that are not UTF-8") from None
+    return list(names), more
 
 
 def _lines(stream: Any) -> Iterator[bytes]:
@@ -273,6 +311,8 @@ class _JsonLines:
 
     def read(self, block: bytes) -> pa.RecordBatch:
         """The columns of a block, all text."""
+        if not _one_object_each(block):
+            return self._line_by_line(block)
         options = pa.json.ParseOptions(
             explicit_schema=pa.schema(list(self.types.items())), unexpected_field_behavior="ignore"
         )
@@ -282,6 +322,8 @@ class _JsonLines:
             )
         except pa.ArrowException:
             return self._line_by_line(block)
+        if table.num_rows != block.strip().count(b"\n") + 1:
+            return self._line_by_line(block)  # a line has two objects
         columns = [table.column(name).combine_chunks().cast(pa.string()) for name in self.types]
         columns = [part.combine_chunks() if isinstance(part, pa.ChunkedArray) else part for part in columns]
         return pa.RecordBatch.from_arrays(columns, names=list(self.types))
@@ -294,7 +336,7 @@ class _JsonLines:
             if not line.strip():
                 continue
             try:
-                row = json.loads(line)
+                row = json.loads(line.decode(), parse_int=_Whole)
             except (ValueError, RecursionError):
                 row = None
             if not isinstance(row, dict):
@@ -303,12 +345,44 @@ class _JsonLines:
             for name, column in values.items():
                 value = row.get(name)
                 kinds[name].add(type(value))
-                column.append(_text(value, name in self.columns.weights))
+                text = _text(value, name in self.columns.weights)
+                if text is None and value is not None and name in self.columns.time:
+                    text = ""  # a bad time, not a missing one
+                column.append(text)
         self.not_rows(bad, "JSON that is no object")
         for name, found in kinds.items():
-            self.types[name] = pa.int64() if found - {type(None)} == {int} else pa.string()
+            self.types[name] = pa.int64() if found - {type(None)} == {_Whole} else pa.string()
         arrays = [pa.array(column, pa.string()) for column in values.values()]
         return pa.RecordBatch.from_arrays(arrays, names=list(values))
+
+
+class _Whole(str):
+    """A whole number of JSON, of any length, as text."""
+
+    __slots__ = ()
+
+    def __new__(cls, digits: str) -> _Whole:
+        return super().__new__(cls, "0" if digits == "-0" else digits)
+
+
+def _one_object_each(block: bytes) -> bool:
+    """Whether a block is made of lines from { to }, not nested deeply, in UTF-8: what Arrow can be given.
+
+    It takes objects over several lines, several in a line, and text that is not UTF-8; it ends the process at a null
+    for a row, and at deep nesting.
+    """
+    lines = block.strip()
+    ends = lines.count(b"}\n{") + lines.count(b"}\r\n{")
+    if not (lines.startswith(b"{") and lines.endswith(b"}") and ends == lines.count(b"\n")):
+        return False
+    if lines.count(b"{") + lines.count(b"[") > ends + 1 and any(
+        line.count(b"{") + line.count(b"[") > _MOST_NESTED for line in lines.split(b"\n")
+    ):
+        return False
+    try:
+        return b"\0" not in lines and bool(lines.decode())
+    except UnicodeDecodeError:
+        return False
 
 
 def _text(value: Any, number: bool) -> str | None:
@@ -318,8 +392,6 @@ def _text(value: Any, number: bool) -> str | None:
             value.encode()
         except UnicodeEncodeError:  # half of a pair
             return None
-        return value
-    if isinstance(value, int) and not isinstance(value, bool):
         return str(value)
     return repr(value) if number and isinstance(value, float) else None
 
@@ -331,8 +403,11 @@ def read_keys(path: str, names: Sequence[str], kind: str | None = None) -> tuple
             raise ValueError(
                 f"{path} has a key a line; for {len(names)} parts of a key a table with a header is needed"
             )
-        with open(path, encoding="utf-8-sig", newline=None) as file:
-            lines = [line.rstrip("\n") for line in file]
+        try:
+            with open(path, encoding="utf-8-sig", newline=None) as file:
+                lines = [line.rstrip("\n") for line in file]
+        except UnicodeDecodeError:
+            raise ValueError(f"{path} must be text in UTF-8") from None
         return (pa.array([line for line in lines if line], pa.string()),)
     counts = RowCounts()
     files = Files([path], Columns((), names, ()), counts=counts, kind=kind, strict=True)

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
 
-from fastgame._writing import write_bytes, write_text
+from fastgame._writing import write_bytes
 
 FORMATS = ("table", "csv", "parquet", "json")
 _ENDINGS = {".csv": "csv", ".parquet": "parquet", ".pq": "parquet", ".json": "json", ".txt": "table"}
@@ -20,6 +20,8 @@ _ENDINGS = {".csv": "csv", ".parquet": "parquet", ".pq": "parquet", ".json": "js
 
 def format_of(given: str | None, out: str | None) -> str:
     """The form to write: as given, else by the ending of the file, else a table to read."""
+    if out is not None and not Path(out).resolve().parent.is_dir():
+        raise ValueError(f"there is no folder {Path(out).resolve().parent} to write {out} into")
     if given is None and out is not None:
         ending = Path(out).suffix.lower()
         if ending not in _ENDINGS:
@@ -35,13 +37,13 @@ def format_of(given: str | None, out: str | None) -> str:
 
 def write(table: pa.Table, form: str, out: str | None) -> None:
     """Writes a table to a file, all or nothing, or to the standard output."""
-    if form == "table":
-        write_text("".join(aligned(table)), out)
-    else:
-        write_bytes(lambda file: _write(table, form, file), out)
+    write_bytes(lambda file: _write(table, form, file), out)
 
 
 def _write(table: pa.Table, form: str, file: Any) -> None:
+    if form == "table":
+        file.write("".join(aligned(table)).encode())
+        return
     if form == "parquet":
         pq.write_table(table, file)
         return

@@ -44,14 +44,19 @@ def draw_releases(table: pa.Table, path: str, structure: Any) -> None:
         mine = labels == label
         error = _Z95 * std[mine]
         style = {"marker": "o", "ms": 3} if mine.sum() <= 60 else {}
-        (line,) = axes.plot(time[mine], value[mine], lw=1.4, ls=["-", "--", "-.", ":"][place % 4], label=label, **style)
+        dash = ["-", "--", "-.", ":"][place % 4]
+        (line,) = axes.plot(time[mine], value[mine], lw=1.4, ls=dash, label=str(place), **style)
         axes.fill_between(time[mine], value[mine] - error, value[mine] + error, color=line.get_color(), alpha=0.2, lw=0)
     axes.xaxis.set_major_formatter(dates.ConciseDateFormatter(axes.xaxis.get_major_locator()))
     axes.yaxis.set_major_formatter(ticker.StrMethodFormatter("{x:,.0f}"))
     axes.spines[["top", "right"]].set_visible(False)
     axes.set_ylabel("released count so far, with its 95 % error band")
     if names:
-        axes.legend(frameon=False, fontsize="small", title=" ".join(names), loc="upper left")
+        legend = axes.legend(frameon=False, fontsize="small", title=" ".join(names), loc="upper left")
+        # Set afterwards: keys are no formulas, and may begin with "_".
+        for text, label in zip([legend.get_title(), *legend.get_texts()], [" ".join(names), *order], strict=False):
+            text.set_parse_math(False)
+            text.set_text(label)
     shown = f"the {_MOST_LINES} largest of {len(order)} keys; " if len(order) > _MOST_LINES else ""
     axes.set_title(
         f"{shown}rho = {structure.privacy.rho:g}, protect = {structure.protect}", loc="left", fontsize="medium"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import datetime as dt
 import importlib
 import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -132,6 +133,11 @@ def replay(
         raise ValueError(f"release_every must be at least 1; {release_every} was given")
     feeds = _feeds(structures, key=key, weight=weight, keys=keys, top=top)
     players = {name: _Player(feed, ticks, name) for name, feed in feeds.items()}
+    if delete_time is not None and any(feed.structure.protect != "lifetime" for feed in feeds.values()):
+        raise ValueError(
+            'delete_time needs structures with protect="lifetime": a row that comes and goes is two updates, and '
+            "another protects one"
+        )
     times = events.Times(ticks, time, delete_time, time_format)
     reader = events.Reader(times, RowCounts() if counts is None else counts, bad_rows == "raise")
     stores = [events.Store(ticks.horizon, memory // len(players)) for _ in players]
@@ -140,8 +146,11 @@ def replay(
         for player in players.values():
             needed.update(dict.fromkeys(player.columns))
         sources = [player.source for player in players.values()]
+        first: Any = None
         for batch in _batches(frame, list(needed)):
             _check_columns(batch.schema, times, sources)
+            first = first or batch.schema
+            _check_same_keys(batch.schema, first, sources)
             for store, found in zip(stores, reader.read(batch, sources), strict=True):
                 for piece in found:
                     store.add(piece)
@@ -194,10 +203,20 @@ class _Player:
             )
         self.feed, self.ticks, self.structure = feed, ticks, structure
         self.key = _names(feed.key)
+        taken = [name for name in self.key if name in ("time", "rank", "value", "std")]
+        if taken:
+            raise ValueError(
+                f"a key column must not be named {taken[0]!r}, as a column of the releases is: rename it in the data"
+            )
         self.keys = None if feed.keys is None else [_arrow_column(part) for part in _parts(feed.keys)]
         self._check_keys()
         self.columns = [*self.key, *([] if feed.weight is None else [feed.weight])]
         bound = structure.max_norm if isinstance(structure, ContinualVector) else structure.max_weight
+        if feed.weight is None and bound < 1 and structure.on_excess == "error":
+            raise ValueError(
+                f"rows without a weight count 1, and max_norm is {bound:g}: every row would be beyond the bound (raise "
+                'it, name a column of weights, or use on_excess="clip")'
+            )
         self.source = events.Source(
             self.key,
             feed.weight,
@@ -409,8 +428,14 @@ def _time_type(ticks: Ticks) -> Any:
     pa = importlib.import_module("pyarrow")
     if ticks.tz is None:
         return pa.timestamp("us")
-    name = getattr(ticks.tz, "key", None) or str(ticks.tz)
-    return pa.timestamp("us", name.removeprefix("UTC") or "UTC")
+    name = getattr(ticks.tz, "key", None)
+    if not isinstance(name, str):
+        # A fixed offset may have any name; Arrow knows those of the database and +hh:mm.
+        minutes, rest = divmod(ticks.tz.utcoffset(None) or dt.timedelta(0), dt.timedelta(minutes=1))
+        hours, minutes = divmod(abs(minutes), 60)
+        sign = "-" if (ticks.tz.utcoffset(None) or dt.timedelta(0)) < dt.timedelta(0) else "+"
+        name = "UTC" if rest or not (hours or minutes) else f"{sign}{hours:02}:{minutes:02}"
+    return pa.timestamp("us", name)
 
 
 def _check_columns(schema: Any, times: Any, sources: Sequence[Source]) -> None:
@@ -430,6 +455,16 @@ def _check_columns(schema: Any, times: Any, sources: Sequence[Source]) -> None:
                 events.check_same_kind(kind(name), source.key_types[place], name)
         if source.weight is not None:
             events.check_weight_column(kind(source.weight), source.weight)
+
+
+def _check_same_keys(schema: Any, first: Any, sources: Sequence[Source]) -> None:
+    """Refuses a batch whose keys are of another type than those before, as 64-bit integers without a sign."""
+    pa = importlib.import_module("pyarrow")
+    events = importlib.import_module("fastgame._events")
+    for name in dict.fromkeys(name for source in sources for name in source.key):
+        kinds = [events.value_type(one.field(name).type) for one in (schema, first)]
+        if len({pa.types.is_uint64(kind) for kind in kinds if not pa.types.is_null(kind)}) > 1:
+            raise TypeError(f"the column {name!r} is of type {kinds[0]} here and {kinds[1]} before: cast one of them")
 
 
 def _batches(frame: Any, needed: list[str]) -> Iterator[Any]:
@@ -453,7 +488,10 @@ def _pieces(frame: Any, needed: list[str]) -> Iterable[Any]:
         return [frame]
     if isinstance(frame, Mapping):
         chosen = [name for name in frame if name in needed]
-        return [pa.table({name: frame[name] for name in chosen})]
+        try:
+            return [pa.table({name: frame[name] for name in chosen})]
+        except pa.ArrowException as error:
+            raise TypeError(f"the columns do not make a table: {error}") from None
     if kind.__module__.partition(".")[0] == "pandas" and hasattr(kind, "columns"):
         chosen = frame[[name for name in frame.columns if name in needed]]
         try:

@@ -36,7 +36,7 @@ _UNITS = {
     "q": (3, 0, 0),
     "y": (12, 0, 0),
 }
-_DURATION = re.compile(r"(\d+)([a-z]+)")
+_DURATION = re.compile(r"([0-9]+)([a-z]+)")
 #: How ISO text begins; Python takes any sign between date and time.
 _ISO = re.compile(r"\d{4}-\d{2}-\d{2}([T ]\d|$)", re.ASCII)
 #: Steps that follow the calendar are a day long or more, and the calendar ends with the year 9999.
@@ -98,15 +98,23 @@ class Ticks:
         self._given = (start, end, every, tz)
         first, last = _moment(start, "start"), _moment(end, "end")
         self._zone = _zone(first, last, tz)
-        self._local_start = _local(first, self._zone)
-        self._start = _instant(self._local_start)
-        self._end = _instant(_local(last, self._zone))
+        try:
+            self._local_start = _local(first, self._zone)
+            self._start = _instant(self._local_start)
+            self._end = _instant(_local(last, self._zone))
+            self._shown(self._start), self._shown(self._end)
+        except OverflowError:
+            raise ValueError(
+                f"start and end must be in the years 1 to 9999, in UTC too; start={start!r} and end={end!r} were given"
+            ) from None
         self._every = _every(every)
         if self._end <= self._start:
             raise ValueError(f"end must be after start; start={start!r} and end={end!r} were given")
         # Without clock changes a day is as long as any other.
         if self._zone is None or isinstance(self._zone, dt.timezone):
-            self._every = _Every(self._every.months, 0, self._every.microseconds + self._every.days * _DAY)
+            # What is longer than the calendar is as long as that; it must stay within 64 bits.
+            length = min(self._every.microseconds + self._every.days * _DAY, _HORIZON)
+            self._every = _Every(self._every.months, 0, length)
         horizon = -((self._start - self._end) // self._every.microseconds) if self._regular else self._last_listed()
         if horizon > _HORIZON:
             raise ValueError(f"there can be at most 2^62 steps; {horizon} from {start!r} to {end!r} were asked for")
@@ -139,6 +147,7 @@ class Ticks:
         ----------
         times : str, datetime or datetime64, or an array or list of them
             With a zone if and only if the ticks have one; arrays of datetime64, which have none, are then in UTC.
+            Columns of pandas, Polars and pyarrow know whether they have one.
 
         Returns
         -------
@@ -152,13 +161,16 @@ class Ticks:
         """
         if isinstance(times, str | dt.date | np.datetime64):
             return int(self._strictly(np.array([self._given_instant(times)]))[0])
+        aware = _column_is_aware(times)
+        if aware is not None and aware != (self._zone is not None):
+            raise ValueError(zone_mismatch(self, aware, "the column of times"))
         array = np.asarray(times)
         if array.dtype.kind == "M":
             if np.isnat(array).any():
                 raise ValueError("times must not be missing; there is a NaT (drop it)")
-            return self._strictly(floor_microseconds(array))
+            return self._strictly(floor_microseconds(array.ravel())).reshape(array.shape)
         instants = [self._given_instant(time) for time in array.ravel().tolist()]
-        return self._strictly(np.array(instants, dtype=np.int64).reshape(array.shape))
+        return self._strictly(np.array(instants, dtype=np.int64)).reshape(array.shape)
 
     def time(self, step: Any) -> Any:
         """When a step ends: what is released at it counts everything before this moment.
@@ -212,7 +224,7 @@ class Ticks:
         return steps
 
     def __eq__(self, other: object) -> bool:
-        """Whether the steps are the same."""
+        """Whether start, end, the length of steps and the name of the zone are the same."""
         if not isinstance(other, Ticks):
             return NotImplemented
         return self._identity == other._identity
@@ -285,7 +297,10 @@ class Ticks:
         outside = np.flatnonzero((steps < 1) | (steps > self.horizon))
         if outside.size:
             place = "" if instants.size == 1 else f" at position {outside[0]}"
-            time = self._shown(int(instants.ravel()[outside[0]])).isoformat()
+            try:
+                time = self._shown(int(instants[outside[0]])).isoformat()
+            except OverflowError:
+                time = "one beyond the years 1 to 9999"
             raise ValueError(
                 f"times must be from {self.start.isoformat()} on and before {self.end.isoformat()}; "
                 f"{time} was given{place}"
@@ -312,13 +327,30 @@ def floor_microseconds(times: npt.NDArray[Any]) -> Microseconds:
         per = {"ns": 10**3, "ps": 10**6, "fs": 10**9, "as": 10**12}[unit]
         # Numpy rounds toward 1970.
         return times.astype(f"datetime64[{unit}]").astype(np.int64) // per
-    return times.astype("datetime64[us]").astype(np.int64)
+    # What does not fit is far away on its side, and must not wrap around.
+    least, most = (np.array(limit).view("datetime64[us]").astype(times.dtype) for limit in (-(1 << 62), 1 << 62))
+    clipped: Microseconds = np.clip(times, least, most).astype("datetime64[us]").astype(np.int64)
+    return clipped
+
+
+def _column_is_aware(times: Any) -> bool | None:
+    """Whether a column of pandas, Polars or pyarrow has a time zone; None for anything else."""
+    kind = type(times).__module__.partition(".")[0]
+    if kind == "pandas" and getattr(getattr(times, "dtype", None), "kind", "") == "M":
+        return getattr(times.dtype, "tz", None) is not None
+    column_type = getattr(times, {"polars": "dtype", "pyarrow": "type"}.get(kind, ""), None)
+    if str(column_type) in ("Date", "date32[day]", "date64[ms]"):
+        return False
+    for zone in ("time_zone", "tz"):
+        if hasattr(column_type, zone):
+            return getattr(column_type, zone) is not None
+    return None
 
 
 def _every(given: Any) -> _Every:
     if isinstance(given, np.timedelta64):
-        given = given.item()
-    if isinstance(given, dt.timedelta):
+        every = _Every(0, 0, _whole_microseconds(given))
+    elif isinstance(given, dt.timedelta):
         every = _Every(0, 0, given // dt.timedelta(microseconds=1))
     elif isinstance(given, str):
         parts = _DURATION.findall(given)
@@ -332,12 +364,28 @@ def _every(given: Any) -> _Every:
     return every
 
 
+def _whole_microseconds(given: np.timedelta64) -> int:
+    """A timedelta64 in microseconds, of which it must be a whole number."""
+    unit, count = np.datetime_data(given.dtype)
+    per = {"ns": 10**3, "ps": 10**6, "fs": 10**9, "as": 10**12}.get(unit, 1)
+    microseconds = {"us": 1, "ms": 1000, "s": _SECOND, "m": 60 * _SECOND, "h": _HOUR, "D": _DAY, "W": 7 * _DAY}
+    if np.isnat(given) or (per == 1 and unit not in microseconds):
+        raise ValueError(f"every must be {_EVERY}; {given!r} was given")
+    length, rest = divmod(int(given.astype(np.int64)) * count * microseconds.get(unit, 1), per)
+    if rest:
+        raise ValueError(f"every must be a whole number of microseconds; {given!r} was given")
+    return length
+
+
 def _moment(given: Any, name: str) -> dt.datetime:
     """A moment as a datetime, with a zone if it was given one."""
     if isinstance(given, np.datetime64):
         if np.isnat(given):
             raise ValueError(f"{name} must be {_TIME}; NaT was given")
-        return _EPOCH + dt.timedelta(microseconds=int(floor_microseconds(np.array([given]))[0]))
+        try:
+            return _EPOCH + dt.timedelta(microseconds=int(floor_microseconds(np.array([given]))[0]))
+        except OverflowError:
+            raise ValueError(f"{name} must be in the years 1 to 9999; {given!r} was given") from None
     if isinstance(given, str):
         text = given.strip()
         # Python 3.10 does not know the Z.
@@ -403,6 +451,6 @@ def _local(moment: dt.datetime, zone: dt.tzinfo | None) -> dt.datetime:
 
 def _instant(moment: dt.datetime) -> int:
     """Microseconds since 1970; in UTC, if the moment has a zone."""
-    if moment.tzinfo is not None:
-        moment = moment.astimezone(dt.timezone.utc).replace(tzinfo=None)
-    return (moment - _EPOCH) // dt.timedelta(microseconds=1)
+    # Not by `astimezone`, which ends with the year 9999.
+    offset = moment.utcoffset() or dt.timedelta(0)
+    return (moment.replace(tzinfo=None) - _EPOCH - offset) // dt.timedelta(microseconds=1)

@@ -13,19 +13,26 @@ from typing import Any
 def write_bytes(put: Callable[[Any], object], out: str | None) -> None:
     """Lets `put` write to a file, all or nothing, or to the standard output."""
     if out is None:
+        if sys.stdout is None:
+            raise ValueError("the standard output is closed: name a file with --out")
         sys.stdout.flush()
         put(sys.stdout.buffer)
         sys.stdout.buffer.flush()
         return
+    target = Path(out).resolve()
+    if target.exists() and not target.is_file() and not target.is_dir():
+        with target.open("wb") as file:  # a pipe or a device, which must stay what it is
+            put(file)
+        return
     # Beside the target, so that the move is one step: nobody meets half of a table.
-    descriptor, name = tempfile.mkstemp(dir=Path(out).resolve().parent, prefix=".fastgame-")
+    descriptor, name = tempfile.mkstemp(dir=target.parent, prefix=".fastgame-")
     try:
         with os.fdopen(descriptor, "wb") as file:
             put(file)
         mask = os.umask(0)
         os.umask(mask)
         os.chmod(name, 0o666 & ~mask)
-        os.replace(name, out)
+        os.replace(name, target)
     except BaseException:
         os.unlink(name)
         raise
@@ -33,8 +40,4 @@ def write_bytes(put: Callable[[Any], object], out: str | None) -> None:
 
 def write_text(text: str, out: str | None) -> None:
     """Writes text to a file, all or nothing, or to the standard output."""
-    if out is None:
-        sys.stdout.write(text)
-        sys.stdout.flush()
-    else:
-        write_bytes(lambda file: file.write(text.encode()), out)
+    write_bytes(lambda file: file.write(text.encode()), out)
