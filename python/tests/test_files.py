@@ -8,6 +8,7 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -103,7 +104,7 @@ def test_strict_reading_refuses_a_line_that_is_no_row(csv: Path, line: bytes) ->
             read(csv, strict=True, whole=whole)
 
 
-@pytest.mark.parametrize("size", [5, 9])
+@pytest.mark.parametrize("size", [9])
 @pytest.mark.parametrize("kind", ["key", "unused", "lines in quotes"])
 def test_a_row_longer_than_a_block_is_a_row(csv: Path, size: int, kind: str) -> None:
     text = b"x" * (size << 20)
@@ -112,11 +113,12 @@ def test_a_row_longer_than_a_block_is_a_row(csv: Path, size: int, kind: str) -> 
         "unused": b"2,b," + text,
         "lines in quotes": b'2,b,"' + b"x\n" * (size << 19) + b'"',
     }
-    before = b"0,y,\n" * 300_000 + b"1\n"
+    # More than a block, that has been handed on when the long row is met.
+    before = (b"0,y,%s\n" % (b"z" * 995)) * 5_000 + b"1\n"
     rows, bad = both(csv, b"t,k,z\n" + before + long[kind] + b"\n3,c,\n1,2,3,4\n")
     assert bad == 2
-    assert rows[:300_000] == [("0", "y")] * 300_000
-    assert rows[300_000:] == [("2", text.decode() if kind == "key" else "b"), ("3", "c")]
+    assert rows[:5_000] == [("0", "y")] * 5_000
+    assert rows[5_000:] == [("2", text.decode() if kind == "key" else "b"), ("3", "c")]
 
 
 def test_a_quote_that_is_never_closed_swallows_the_rest_and_that_is_known(csv: Path) -> None:
@@ -152,7 +154,7 @@ def test_columns_that_are_missing_or_twice_are_named(csv: Path, header: bytes, m
 
 @pytest.mark.parametrize("ending", ["gz", "bz2"])
 def test_compressed_files_are_read(tmp_path: Path, ending: str) -> None:
-    compress = {"gz": gzip.compress, "bz2": bz2.compress}[ending]
+    compress: Callable[[bytes], bytes] = {"gz": gzip.compress, "bz2": bz2.compress}[ending]
     for name, content in (("rows.csv", b"t,k\n1,a\n"), ("rows.jsonl", b'{"t":"1","k":"a"}\n')):
         path = tmp_path / f"{name}.{ending}"
         path.write_bytes(compress(content))
@@ -174,13 +176,13 @@ def test_a_broken_compressed_file_is_an_error_that_names_it(tmp_path: Path, name
         read(path)
 
 
-def save(path: Path, columns: dict[str, Any]) -> Path:
+def save(path: Path, columns: Any) -> Path:
     pq.write_table(pa.table(columns), path)
     return path
 
 
 def test_parquet_gives_keys_as_text_and_leaves_the_rest(tmp_path: Path) -> None:
-    for keys, shown in [
+    cases: list[tuple[Any, list[Any]]] = [
         (pa.array([1, None], pa.int32()), ["1", None]),
         (pa.array([2**64 - 1, 0], pa.uint64()), [str(2**64 - 1), "0"]),
         (pa.array(["a", "b"]).dictionary_encode(), ["a", "b"]),
@@ -189,7 +191,8 @@ def test_parquet_gives_keys_as_text_and_leaves_the_rest(tmp_path: Path) -> None:
         (pa.array([b"a", b"\xc3\xa9"]), ["a", "é"]),
         (pa.array([b"ab", b"cd"], pa.binary(2)), ["ab", "cd"]),
         (pa.nulls(2), [None, None]),
-    ]:
+    ]
+    for keys, shown in cases:
         path = save(tmp_path / "rows.parquet", {"k": keys, "t": pa.array([5, 6]), "z": [[1], [2]]})
         assert read(path) == ([(5, shown[0]), (6, shown[1])], 0), keys.type
     path = save(tmp_path / "rows.parquet", {"k": pa.array([b"\xff", b"b"]), "t": pa.array([5, 6])})
@@ -227,7 +230,8 @@ def test_what_is_no_parquet_is_an_error_that_names_it(tmp_path: Path, content: b
          [("1", "5"), ("2", "0"), ("3", "123456789012345678901234567890")], 0),
         (b'{"t":"1","k":1.5}\n{"t":"2","k":true}\n{"t":"3","k":null}\n{"t":"4","k":[1]}\n{"t":"5","k":{}}\n{"t":"6"}\n'
          b'{"t":"7","k":"a"}\n', [*((str(n), None) for n in range(1, 7)), ("7", "a")], 0),
-        (b'{"t":"1","k":"a"}\n{"t":"2","k":\n[]\nnull\n5\n"x"\nfoo\n\n{"t":"3","k":"b"}\n', [("1", "a"), ("3", "b")], 6),
+        (b'{"t":"1","k":"a"}\n{"t":"2","k":\n[]\nnull\n5\n"x"\nfoo\n\n{"t":"3","k":"b"}\n',
+         [("1", "a"), ("3", "b")], 6),
         (b'{"t":"1","k":"a"}{"t":"2","k":"b"}\n{"t":"3",\n"k":"c"}\n{"t":"4","k":"d"}\n', [("4", "d")], 3),
         (b'{"t":"1","k":"\\u00e9\\ud83d\\ude00\\/\\n"}\n{"t":"2","k":"\\ud800"}\n', [("1", "é😀/\n"), ("2", None)], 0),
         (b'{"t":"1","k":"\xff"}\n{"t":"2","k":"a","z":"\xff"}\n{"t":"3","k":"a"}\n', [("3", "a")], 2),
@@ -340,7 +344,7 @@ def as_json(row: dict[str, Any], ascii_only: bool) -> bytes:
     rows=st.lists(
         st.one_of(
             st.builds(as_json, OBJECTS, st.booleans()),
-            st.fixed_dictionaries({"t": st.just("1"), "k": st.integers(0, 3), "w": st.integers(0, 3)}).map(json.dumps).map(str.encode),
+            st.builds(lambda key, weight: b'{"t":"1","k":%d,"w":%d}' % (key, weight), st.integers(), st.integers(0, 3)),
             BROKEN,
             st.binary(max_size=6),
         ),
@@ -349,7 +353,7 @@ def as_json(row: dict[str, Any], ascii_only: bool) -> bytes:
     integers=st.booleans(),
     end=st.sampled_from([b"\n", b"\r\n", b""]),
 )  # fmt: skip
-@settings(max_examples=1500, deadline=None)
+@settings(max_examples=500, deadline=None)
 def test_json_read_at_once_is_json_read_line_by_line(rows: list[bytes], integers: bool, end: bytes) -> None:
     """Else a broken line would decide how others of its block are read."""
     block = (end or b"\n").join(rows) + end
@@ -406,11 +410,9 @@ def test_a_table_gives_the_same_releases_as_csv_parquet_and_json(tmp_path: Path)
     expected = releases(csv)
     assert releases(csv, whole=0) == releases(parquet) == releases(lines) == expected
     assert expected[1].dropped["no time in 't'"] == 2 * 30
-    exact = [6 * n for n in [0] * 4 + [1] * 3 + [4] + [5] * 22 + [6]]
-    assert len(exact) == 31
     # Timestamps of nanoseconds, a dictionary of keys and real weights give the same as their texts.
     times = [None if text in (None, "never") else text for text in texts]
-    stamps = pa.array(times).cast(pa.timestamp("ns", "UTC")) if None else _nanoseconds(times)
+    stamps = _nanoseconds(times)
     typed = pa.table({
         "t": pa.array([stamp for stamp in stamps for _ in range(30)], pa.timestamp("ns", "UTC")),
         "k": frame.column("k").dictionary_encode(),
@@ -467,7 +469,7 @@ def test_a_file_that_may_not_be_read_is_an_error(csv: Path) -> None:
     csv.chmod(0)
     if os.access(csv, os.R_OK):
         csv = csv / "below"  # the superuser reads all: a path through a file, then
-    with pytest.raises(OSError, match="Permission denied|Not a directory"):
+    with pytest.raises(OSError, match=r"Permission denied|Not a directory"):
         read(csv)
 
 

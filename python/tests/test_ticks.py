@@ -85,7 +85,7 @@ def edges(start: dt.datetime, end: dt.datetime, every: dict[str, int], zone: str
         (np.timedelta64(2, "D"), dt.timedelta(days=2)),
         (np.timedelta64(1, "W"), dt.timedelta(days=7)),
         (np.timedelta64(3_600_000_000_000, "ns"), dt.timedelta(hours=1)),
-        (np.timedelta64(1, "25s"), dt.timedelta(seconds=25)),
+        (np.timedelta64(1, ("s", 25)), dt.timedelta(seconds=25)),
     ],
 )
 def test_a_step_has_the_length_that_is_asked_for(every: Any, length: dt.timedelta) -> None:
