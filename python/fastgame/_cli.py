@@ -325,6 +325,10 @@ def _release(arguments: argparse.Namespace, ticks: fg.Ticks, feed: fg.Feed) -> N
     from fastgame._output import format_of, write  # noqa: PLC0415
 
     form = format_of(arguments.format, arguments.out)
+    if arguments.plot is not None:
+        from fastgame._plot import check_picture, draw_releases  # noqa: PLC0415
+
+        check_picture(arguments.plot)
     counts = fg.RowCounts()
     files = Files(
         arguments.files,
@@ -352,14 +356,13 @@ def _release(arguments: argparse.Namespace, ticks: fg.Ticks, feed: fg.Feed) -> N
             counts=counts,
             progress=progress.steps,
         )
+    if arguments.plot is not None:
+        draw_releases(table, arguments.plot, feed.structure)
+    write(table, form, arguments.out)
+    # Not before: what could not be written was not released.
     if not arguments.quiet:
         _tell_counts(counts)
         _tell_guarantee(feed.structure)
-    if arguments.plot is not None:
-        from fastgame._plot import draw_releases  # noqa: PLC0415
-
-        draw_releases(table, arguments.plot, feed.structure)
-    write(table, form, arguments.out)
 
 
 class _Progress:

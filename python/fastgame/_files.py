@@ -10,6 +10,7 @@ import glob
 import json
 import os
 from collections.abc import Callable, Iterator, Sequence
+from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -196,7 +197,9 @@ class Files:
             self._refuse_missing(path, schema.names)
             for name in self.columns.keys:
                 check_key_column(schema.field(name).type, name)
-            for batch in file.iter_batches(columns=self.columns.all, batch_size=1 << 17):
+            # Types are checked whether or not there are rows.
+            empty = [pa.record_batch([part.combine_chunks() for part in schema.empty_table().columns], schema.names)]
+            for batch in chain(empty, file.iter_batches(columns=self.columns.all, batch_size=1 << 17)):
                 plain = batch.select(self.columns.all)
                 for place, name in enumerate(plain.schema.names):
                     if pa.types.is_dictionary(plain.column(name).type):

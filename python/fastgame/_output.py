@@ -20,8 +20,8 @@ _ENDINGS = {".csv": "csv", ".parquet": "parquet", ".pq": "parquet", ".json": "js
 
 def format_of(given: str | None, out: str | None) -> str:
     """The form to write: as given, else by the ending of the file, else a table to read."""
-    if out is not None and not Path(out).resolve().parent.is_dir():
-        raise ValueError(f"there is no folder {Path(out).resolve().parent} to write {out} into")
+    if out is not None:
+        check_target(out)
     if given is None and out is not None:
         ending = Path(out).suffix.lower()
         if ending not in _ENDINGS:
@@ -33,6 +33,15 @@ def format_of(given: str | None, out: str | None) -> str:
     if given == "parquet" and out is None:
         raise ValueError("parquet is not for the terminal: name a file with --out")
     return given or "table"
+
+
+def check_target(out: str) -> None:
+    """Refuses a file that cannot be written, before anything is read."""
+    target = Path(out).resolve()
+    if target.is_dir():
+        raise ValueError(f"{out} is a folder; name a file in it")
+    if not target.parent.is_dir():
+        raise ValueError(f"there is no folder {target.parent} to write {out} into")
 
 
 def write(table: pa.Table, form: str, out: str | None) -> None:

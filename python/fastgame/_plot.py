@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+
+from fastgame._output import check_target
 
 #: Two-sided, of a normal error.
 _Z95 = 1.959964
@@ -22,6 +25,17 @@ def pyplot() -> Any:
     import matplotlib.pyplot as plt  # noqa: PLC0415
 
     return plt
+
+
+def check_picture(path: str) -> None:
+    """Refuses a picture that cannot be drawn, before anything is read."""
+    check_target(path)
+    pyplot()
+    from matplotlib.figure import Figure  # noqa: PLC0415
+
+    known = sorted(Figure().canvas.get_supported_filetypes())
+    if Path(path).suffix[1:].lower() not in known:
+        raise ValueError(f"the form of {path} is not known by its ending (.{', .'.join(known)})")
 
 
 def draw_releases(table: pa.Table, path: str, structure: Any) -> None:

@@ -8,6 +8,7 @@ import importlib
 import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -478,7 +479,13 @@ def _batches(frame: Any, needed: list[str]) -> Iterator[Any]:
             what = "stands more than once" if missing[0] in names else "is missing"
             raise ValueError(f"the column {missing[0]!r} {what}; the columns are {known}")
         chosen = batch.select(needed)
-        yield from chosen.to_batches() if isinstance(chosen, pa.Table) else [chosen]
+        if not isinstance(chosen, pa.Table):
+            yield chosen
+        elif chosen.num_rows:
+            yield from chosen.to_batches()
+        else:
+            # Types are checked whether or not there are rows.
+            yield pa.record_batch([part.combine_chunks() for part in chosen.columns], names=chosen.schema.names)
 
 
 def _pieces(frame: Any, needed: list[str]) -> Iterable[Any]:
@@ -499,7 +506,8 @@ def _pieces(frame: Any, needed: list[str]) -> Iterable[Any]:
         except (pa.ArrowException, TypeError) as error:
             raise TypeError(f"the table has a column that Arrow cannot hold: {error}") from None
     if hasattr(kind, "__arrow_c_stream__"):
-        return pa.RecordBatchReader.from_stream(frame)  # type: ignore[no-any-return]
+        reader = pa.RecordBatchReader.from_stream(frame)
+        return chain([reader.schema.empty_table()], reader)
     if hasattr(kind, "__arrow_c_array__"):
         return [pa.record_batch(frame)]
     if isinstance(frame, Iterable) and not isinstance(frame, str | bytes | np.ndarray):

@@ -85,7 +85,7 @@ def edges(start: dt.datetime, end: dt.datetime, every: dict[str, int], zone: str
         (np.timedelta64(2, "D"), dt.timedelta(days=2)),
         (np.timedelta64(1, "W"), dt.timedelta(days=7)),
         (np.timedelta64(3_600_000_000_000, "ns"), dt.timedelta(hours=1)),
-        (np.timedelta64(1, "25s"), dt.timedelta(seconds=25)),
+        (np.timedelta64(1, ("s", 25)), dt.timedelta(seconds=25)),
     ],
 )
 def test_a_step_has_the_length_that_is_asked_for(every: Any, length: dt.timedelta) -> None:
@@ -220,7 +220,7 @@ def to_utc_of(time: dt.datetime) -> dt.datetime:
 @pytest.mark.parametrize("zone", [None, NEW_YORK, "UTC"])
 @pytest.mark.parametrize("every", ["1us", "7s", "1h", "1d", "1mo", "1y"])
 def test_a_step_that_ends_now_is_over_and_the_next_has_begun(zone: str | None, every: str) -> None:
-    ticks = Ticks("2001-02-03T04:05:06.000007", "2399-01-01", every, tz=zone)
+    ticks = Ticks("2001-02-03T04:05:06.000007", "2099-01-01", every, tz=zone)
     steps = np.unique(np.linspace(1, ticks.horizon - 1, 50).astype(np.int64))
     ends = ticks.time(steps)
     assert ticks.step(ends).tolist() == (steps + 1).tolist()

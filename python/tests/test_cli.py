@@ -1,0 +1,482 @@
+"""The command line: the same releases as replay, errors in one line, and nothing private on the standard output."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+import re
+import stat
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import fastgame as fg
+from fastgame._cli import main
+
+TICKS = fg.Ticks("2026-01-01", "2026-01-08", "1d")
+ROWS = [("2026-01-01 09:30", "/home", 1), ("2026-01-02 10:00", "/about", 2), ("2026-01-02 10:00", "/home", -3)]
+KEYS = ["/home", "/about", "/jobs, etc"]
+CLOCK = ["--time", "time", "--start", "2026-01-01", "--end", "2026-01-08", "--every", "1d"]
+COUNT = ["count", "visits.csv", *CLOCK, "--rho", "0.5", "--insecure-seed", "7"]
+KEYED = ["--key", "page", "--keys", "pages.txt"]
+TOP = ["top", *COUNT[1:], *KEYED, "--width", "256", "--hash-seed", "1", "-k", "2"]
+
+
+def write_rows(path: Path, rows: list[tuple[Any, ...]]) -> None:
+    with path.open("w", newline="") as file:
+        csv.writer(file).writerows([("time", "page", "n"), *rows])
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with data, in which the commands run."""
+    monkeypatch.chdir(tmp_path)
+    write_rows(tmp_path / "visits.csv", ROWS)
+    (tmp_path / "pages.txt").write_text("".join(f"{key}\n" for key in KEYS))
+    return tmp_path
+
+
+Run = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def run(capfd: pytest.CaptureFixture[str]) -> Run:
+    """Runs a command in this process: exit code, standard output, standard error."""
+
+    def call(*arguments: str) -> tuple[int, str, str]:
+        try:
+            code = main(arguments)
+        except SystemExit as ended:
+            code = int(ended.code or 0)
+        out, err = capfd.readouterr()
+        return code, out, err
+
+    return call
+
+
+def shell(command: str) -> subprocess.CompletedProcess[str]:
+    """Runs a line of bash in which `fastgame` is the command of this package."""
+    shim = Path("bin")
+    if not shim.exists():
+        shim.mkdir()
+        script = shim / "fastgame"
+        script.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m fastgame "$@"\n')
+        script.chmod(0o755)
+    package = str(Path(fg.__file__).parent.parent)
+    environment = {**os.environ, "PATH": f"{shim.resolve()}:{os.environ['PATH']}", "PYTHONPATH": package}
+    return subprocess.run(["bash", "-c", command], env=environment, capture_output=True, text=True, check=False)
+
+
+def replayed(kind: str = "count", **parameters: Any) -> pa.Table:
+    """What fastgame.replay gives for the same rows and seeds."""
+    frame = pa.table({name: [row[place] for row in ROWS] for place, name in enumerate(["time", "page", "n"])})
+    given: dict[str, Any] = {"horizon": 7, "privacy": fg.Zcdp(rho=0.5), "insecure_seed": 7}
+    keyed: dict[str, Any] = {"key": "page", "keys": KEYS}
+    if kind == "count":
+        structure: Any = fg.ContinualCounter(**given)
+        keyed = {}
+    elif kind == "keyed":
+        structure = fg.ContinualVector(3, **given)
+    else:
+        structure = fg.CountSketch(width=256, hash_seed=1, **given)
+        keyed["top"] = 2
+    return fg.replay(frame, TICKS, structure, time="time", **keyed, **parameters)
+
+
+def of_json(text: str) -> list[dict[str, Any]]:
+    return json.loads(text)  # type: ignore[no-any-return]
+
+
+def plain(table: pa.Table) -> list[dict[str, Any]]:
+    """Rows with their times as text."""
+    return [{**row, "time": row["time"].isoformat()} for row in table.to_pylist()]
+
+
+COMMANDS: dict[str, tuple[list[str], str]] = {
+    "count": (COUNT, "count"),
+    "keyed": ([*COUNT, *KEYED], "keyed"),
+    "top": (TOP, "top"),
+}
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_the_releases_are_those_of_replay_in_every_form(run: Run, name: str) -> None:
+    command, kind = COMMANDS[name]
+    expected = replayed(kind)
+    code, out, _ = run(*command, "--format", "json")
+    assert code == 0
+    assert of_json(out) == plain(expected)
+    code, out, _ = run(*command, "--format", "csv")
+    shown = [{key: str(value) for key, value in row.items()} for row in plain(expected)]
+    read = list(csv.DictReader(io.StringIO(out)))
+    numbers = ("value", "std")
+    assert [{**row, **{key: float(row[key]) for key in numbers}} for row in read] == [
+        {**row, **{key: float(row[key]) for key in numbers}} for row in shown
+    ]
+    assert run(*command, "--out", "out.parquet")[:2] == (0, "")
+    assert pq.read_table("out.parquet").equals(expected)
+    code, out, _ = run(*command)
+    lines = out.splitlines()
+    assert code == 0
+    assert len(lines) == 2 + expected.num_rows
+    assert lines[0].split() == expected.schema.names
+    last = [float(line.replace(",", "").split()[-2]) for line in lines[2:]]
+    assert np.allclose(last, expected.column("value").to_pylist(), atol=0.06)
+    for ending in ("csv", "json", "txt"):
+        form = {"txt": "table"}.get(ending, ending)
+        assert run(*command, "--out", f"out.{ending}")[:2] == (0, "")
+        assert Path(f"out.{ending}").read_text() == run(*command, "--format", form)[1]
+
+
+def test_options_reach_the_structures(run: Run) -> None:
+    code, out, _ = run(*COUNT, "--weight", "n", "--max-weight", "2", "--on-excess", "clip", "--release-every", "3",
+                       "--contributions", "2", "--mechanism", "tree-paper", "--protect", "lifetime",
+                       "--format", "json")  # fmt: skip
+    structure = fg.ContinualCounter(
+        horizon=7, privacy=fg.Zcdp(rho=0.5), insecure_seed=7, max_weight=2, on_excess="clip", contributions=2,
+        mechanism="tree-paper", protect="lifetime",
+    )  # fmt: skip
+    frame = {"time": [row[0] for row in ROWS], "n": [row[2] for row in ROWS]}
+    expected = fg.replay(frame, TICKS, structure, time="time", weight="n", release_every=3)
+    assert code == 0
+    assert of_json(out) == plain(expected)
+    for budget, given in ((fg.Gdp(1), ["--mu", "1"]), (fg.ApproxDp(1, 1e-6), ["--epsilon", "1", "--delta", "1e-6"])):
+        code, out, _ = run("count", "visits.csv", *CLOCK, *given, "--format", "json")
+        assert of_json(out)[0]["std"] == fg.ContinualCounter(horizon=7, privacy=budget).noise_std()
+
+
+def test_times_have_their_offset_where_the_clock_has_a_zone(run: Run) -> None:
+    write_rows(Path("visits.csv"), [("2026-03-08T12:00:00Z", "/home", 1)])
+    _, out, _ = run("count", "visits.csv", "--time", "time", "--start", "2026-03-07", "--end", "2026-03-10", "--every",
+                    "1d", "--tz", "America/New_York", "--rho", "1e6", "--format", "csv")  # fmt: skip
+    read = list(csv.DictReader(io.StringIO(out)))
+    assert [row["time"] for row in read] == [
+        f"2026-03-{day}:00" for day in ("08T00:00:00-05", "09T00:00:00-04", "10T00:00:00-04")
+    ]
+    assert [round(float(row["value"])) for row in read] == [0, 1, 1]
+
+
+def test_deletions_and_composite_keys(run: Run) -> None:
+    Path("life.csv").write_text("time,gone,page,n\n2026-01-01,2026-01-03,a,1\n2026-01-01,,a,2\n2026-01-02,,b,1\n")
+    Path("keys.csv").write_text("p,n\na,1\na,2\nb,2\n")
+    code, out, err = run("count", "life.csv", *CLOCK, "--rho", "1e6", "--protect", "lifetime", "--delete-time", "gone",
+                         "--key", "page", "--key", "n", "--keys", "keys.csv", "--keys-column", "p",
+                         "--keys-column", "n", "--format", "json", "--release-every", "2")  # fmt: skip
+    assert code == 0
+    assert [(row["page"], row["n"], round(row["value"])) for row in of_json(out)[:6]] == [
+        ("a", "1", 1), ("a", "2", 1), ("b", "2", 0), ("a", "1", 0), ("a", "2", 1), ("b", "2", 0),
+    ]  # fmt: skip
+    assert "1: key not in the list" in err
+    assert "for a row, its deletion included, and no more" in err
+    assert run("count", "life.csv", *CLOCK, "--rho", "1", "--delete-time", "gone")[0] == 2
+
+
+def test_several_files_are_one_table(run: Run) -> None:
+    for row in ROWS:
+        write_rows(Path(f"part-{row[2]}.csv"), [row])
+    assert run("count", "part-*.csv", *COUNT[2:])[:2] == run(*COUNT)[:2]
+    assert run("count", "part-1.csv", "part-2.csv", "part--3.csv", *COUNT[2:])[:2] == run(*COUNT)[:2]
+
+
+NEIGHBOURS: dict[str, bytes] = {
+    "a usual row": b"2026-01-03,/home,1\n",
+    "no time": b",/home,1\n",
+    "far future": b"9999-12-31,/home,1\n",
+    "beyond all": b"99999-12-31,/home,1\n",
+    "no key": b"2026-01-03,,1\n",
+    "an unlisted key": b"2026-01-03,/private,1\n",
+    "a huge weight": b"2026-01-03,/home,1e999\n",
+    "too few columns": b"2026-01-03\n",
+    "too many columns": b"2026-01-03,/home,1,2\n",
+    "no UTF-8": b"2026-01-03,\xff,1\n",
+    "zeros": b"\0\0\0,\0,\0\n",
+    "long": b"2026-01-03,%s,1\n" % (b"x" * 100_000),
+}
+
+
+@pytest.mark.parametrize("name", NEIGHBOURS)
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_row_more_changes_neither_lines_nor_times_nor_noise(run: Run, command: str, name: str) -> None:
+    arguments = [*COMMANDS[command][0], "--weight", "n", "--max-weight", "3", "--format", "csv"]
+    one = run(*arguments)
+    content = Path("visits.csv").read_bytes()
+    header, _, rows = content.partition(b"\n")
+    for more in (content + NEIGHBOURS[name], header + b"\n" + NEIGHBOURS[name] + rows):
+        Path("visits.csv").write_bytes(more)
+        other = run(*arguments)
+        assert other[0] == one[0] == 0
+        before, after = (list(csv.DictReader(io.StringIO(each[1]))) for each in (one, other))
+        public = ["time"] if command == "top" else [name for name in before[0] if name not in ("value", "std")]
+        assert [[row[key] for key in public] for row in before] == [[row[key] for key in public] for row in after]
+        if command != "top":  # whose estimates are medians
+            difference = [float(new["value"]) - float(old["value"]) for old, new in zip(before, after, strict=True)]
+            counted = name == "a usual row" or (
+                command == "count" and name in ("no key", "an unlisted key", "long", "no UTF-8")
+            )
+            cells = 1 if command == "count" else 3
+            assert difference[::cells] == [0, 0] + [1 if counted else 0] * 5
+
+
+def test_one_line_of_json_cannot_end_the_run(run: Run) -> None:
+    usual = b'{"time":"2026-01-01","page":"/home"}\n'
+    deep = b'{"time":"2026-01-01","page":' + b"[" * 100_000 + b"]" * 100_000 + b"}"
+    Path("rows.jsonl").write_bytes(usual)
+    expected = run("count", "rows.jsonl", *COUNT[2:], *KEYED)[:2]
+    for line in (
+        b"null",
+        b"[]",
+        b"{}",
+        b"{",
+        deep,
+        b"\xff",
+        b"\0",
+        b'{"page":NaN}',
+        b'{"time":1e999}',
+        b'{"page":"\\ud800"}',
+    ):
+        Path("rows.jsonl").write_bytes(usual + line + b"\n")
+        assert run("count", "rows.jsonl", *COUNT[2:], *KEYED)[:2] == expected, line[:20]
+
+
+def test_counts_are_for_the_operator_and_the_guarantee_is_stated(run: Run) -> None:
+    write_rows(Path("visits.csv"), [*ROWS, ("", "/home", 1), ("2027-01-01", "/home", 1)])
+    code, out, err = run(*COUNT)
+    assert code == 0
+    assert err.splitlines() == [
+        "not private: 5 rows were read, left out 1: no time in 'time'; 1: 'time' not between start and end",
+        f"all that was released is 0.5-zCDP, ({fg.Zcdp(0.5).epsilon(1e-6):.4g}, 1e-06)-DP, for a row and no more "
+        "however it is combined",
+    ]
+    assert "private" not in out
+    assert "read" not in out
+    write_rows(Path("visits.csv"), ROWS)
+    assert "3 rows were read, all were used" in run(*COUNT)[2]
+    assert run(*COUNT, "--quiet")[2] == ""
+
+
+@pytest.mark.parametrize("bad", ["time", "line", "range"])
+def test_with_fail_on_bad_rows_nothing_is_written(run: Run, bad: str) -> None:
+    with Path("visits.csv").open("a") as file:
+        file.write({"time": "never,/home,1\n", "line": "2026-01-01\n", "range": "2030-01-01,/home,1\n"}[bad])
+    before = sorted(Path().iterdir())
+    code, out, err = run(*COUNT, "--fail-on-bad-rows", "--out", "out.csv", "--plot", "out.png")
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert err.startswith("fastgame count: error: ")
+    assert sorted(Path().iterdir()) == before
+
+
+def test_an_output_is_replaced_on_success_only(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    out = Path("out.csv")
+    out.write_text("old")
+    before = sorted(Path().iterdir())
+    for failing in (["--time", "nope"], ["--rho", "0"], ["--plot", "no/folder.png"], ["--plot", "out.nothing"]):
+        assert run(*COUNT, "--out", "out.csv", *failing)[0] == 2
+        assert out.read_text() == "old"
+
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("pyarrow.csv.write_csv", full)
+        assert run(*COUNT, "--out", "out.csv")[0] == 2
+    assert out.read_text() == "old"
+    assert sorted(Path().iterdir()) == before
+    assert run(*COUNT, "--out", "out.csv")[0] == 0
+    assert out.read_text().startswith('"time"') or out.read_text().startswith("time")
+    assert sorted(Path().iterdir()) == before
+
+
+def test_an_output_has_the_rights_that_the_umask_leaves_and_links_stay_links(run: Run) -> None:
+    Path("elsewhere").mkdir()
+    Path("link.csv").symlink_to(Path("elsewhere") / "out.csv")
+    old = os.umask(0o027)
+    try:
+        assert run(*COUNT, "--out", "link.csv")[0] == 0
+    finally:
+        os.umask(old)
+    assert Path("link.csv").is_symlink()
+    assert stat.S_IMODE(Path("elsewhere/out.csv").stat().st_mode) == 0o640
+    assert [path.name for path in Path("elsewhere").iterdir()] == ["out.csv"]
+
+
+def test_a_device_stays_a_device(run: Run) -> None:
+    os.mkfifo("pipe")
+    reader = os.open("pipe", os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        assert run(*COUNT, "--out", "pipe", "--format", "csv")[0] == 0
+        assert os.read(reader, 1 << 16).decode() == run(*COUNT, "--format", "csv")[1]
+    finally:
+        os.close(reader)
+    assert stat.S_ISFIFO(Path("pipe").stat().st_mode)
+
+
+@pytest.mark.parametrize(("ending", "begin"), [("png", b"\x89PNG\r\n\x1a\n"), ("svg", b"<?xml"), ("pdf", b"%PDF")])
+def test_a_picture_is_drawn_beside_the_table(run: Run, ending: str, begin: bytes) -> None:
+    code, out, _ = run(*COUNT, *KEYED, "--plot", f"out.{ending}")
+    assert (code, out) == (0, run(*COUNT, *KEYED)[1])
+    assert Path(f"out.{ending}").read_bytes().startswith(begin)
+
+
+def test_keys_are_no_formulas_in_pictures_and_may_begin_with_a_line(run: Run) -> None:
+    names = ["$\\foo$", "_hidden", "$", "<&>", ""]
+    Path("pages.txt").write_text("".join(f"{name}\n" for name in names))
+    assert run(*COUNT, *KEYED, "--plot", "out.svg")[0] == 0
+    svg = Path("out.svg").read_text()
+    assert "_hidden" in svg
+    assert "\\foo" in svg
+    assert run(*TOP, "--plot", "out.png")[0] == 0
+
+
+@pytest.mark.parametrize("command", [[], ["count"], ["top"]])
+def test_help_and_version_are_shown(run: Run, command: list[str]) -> None:
+    code, out, err = run(*command, "--help")
+    assert (code, err) == (0, "")
+    assert out.startswith("usage: fastgame")
+    assert run("--version")[:2] == (0, f"fastgame {fg.__version__}\n")
+
+
+@pytest.mark.parametrize("command", ["count", "top"])
+def test_the_example_of_the_help_runs_in_an_empty_folder(run: Run, command: str) -> None:
+    example = run(command, "--help")[1].partition("example:\n")[2]
+    assert example.count("fastgame ") >= 1
+    for path in ("visits.csv", "pages.txt"):
+        Path(path).unlink()
+    done = shell(f"set -eu\n{example}")
+    assert (done.returncode, "error" in done.stderr) == (0, False), done.stderr
+    assert "2026-01-08" in done.stdout
+
+
+ERRORS: dict[str, tuple[list[str], str]] = {
+    "no command": ([], "required: COMMAND"),
+    "an unknown command": (["sum"], "invalid choice: 'sum'"),
+    "an unknown option": ([*COUNT, "--frobnicate"], "unrecognized arguments"),
+    "a line break in an option": ([*COUNT, "--foo\nbar"], "unrecognized arguments: --foo bar"),
+    "no options": (["count", "visits.csv"], "required: --time"),
+    "a bad start": ([*COUNT, "--start", "yesterday"], "start must be ISO text .*'yesterday' was given"),
+    "a bad end": ([*COUNT, "--end", "2026-13-01"], "end must be ISO text"),
+    "the end before the start": ([*COUNT, "--end", "2025-01-01"], "end must be after start"),
+    "a bad length": ([*COUNT, "--every", "1 day"], "every must be a duration .*'1 day' was given"),
+    "no length": ([*COUNT, "--every", "0d"], "every must be more than nothing"),
+    "a bad zone": ([*COUNT, "--tz", "Mars/Base"], "tz must be the name of a time zone"),
+    "rows without the zone": ([*COUNT, "--tz", "UTC"], "has no time zone and the ticks are in UTC"),
+    "rows with a zone": (["count", "zoned.csv", *COUNT[2:]], "has a time zone and the ticks have none.*--tz"),
+    "a skipped start": ([*COUNT, "--start", "2017-10-15", "--tz", "America/Sao_Paulo"], "no clock shows"),
+    "a bad mechanism": ([*COUNT, "--mechanism", "forest"], '"tree" or "tree-paper"; "forest" was given'),
+    "one step on paper": ([*COUNT, "--end", "2026-01-02", "--mechanism", "tree-paper"], "horizon must be at least 2"),
+    "rho 0": ([*COUNT, "--rho", "0"], "rho must be positive"),
+    "rho -1": ([*COUNT, "--rho=-1"], "rho must be positive"),
+    "rho nan": ([*COUNT, "--rho", "nan"], "rho must be positive"),
+    "rho inf": ([*COUNT, "--rho", "inf"], "rho must be positive"),
+    "rho of text": ([*COUNT, "--rho", "much"], "invalid float value: 'much'"),
+    "rho tiny": ([*COUNT, "--rho", "1e-200"], "raise the budget"),
+    "rho huge": ([*COUNT, "--rho", "1e200"], "lower the budget"),
+    "no budget": (["count", "visits.csv", *CLOCK], "budget is --rho, or --mu, or --epsilon with --delta; nothing"),
+    "two budgets": ([*COUNT, "--mu", "1"], "--rho and --mu was given"),
+    "epsilon alone": (["count", "visits.csv", *CLOCK, "--epsilon", "1"], "--epsilon was given"),
+    "delta 1": (["count", "visits.csv", *CLOCK, "--epsilon", "1", "--delta", "1"], "delta must be"),
+    "delta 0": (["count", "visits.csv", *CLOCK, "--epsilon", "1", "--delta", "0"], "delta must be"),
+    "contributions 0": ([*COUNT, "--contributions", "0"], "contributions must be"),
+    "contributions huge": ([*COUNT, "--contributions", "9" * 40], "contributions must be"),
+    "max-weight 0": ([*COUNT, "--max-weight", "0"], "max_weight must be"),
+    "max-weight huge": ([*COUNT, "--max-weight", "9" * 400], "max_weight must be"),
+    "max-norm huge": ([*COUNT, *KEYED, "--max-weight", "9" * 400], ""),
+    "release-every 0": ([*COUNT, "--release-every", "0"], "release_every must be at least 1"),
+    "a negative seed": ([*COUNT, "--insecure-seed", "-1"], "insecure_seed must be"),
+    "deletions of updates": ([*COUNT, "--delete-time", "time"], 'needs structures with protect="lifetime"'),
+    "no such time": ([*COUNT, "--time", "when"], "no column 'when'; its columns are 'time', 'page', 'n'"),
+    "no such weight": ([*COUNT, "--weight", "when"], "no column 'when'"),
+    "a key without keys": ([*COUNT, "--key", "page"], "keys need both --key .* and --keys"),
+    "keys without a key": ([*COUNT, "--keys", "pages.txt"], "keys need both"),
+    "no such keys": ([*COUNT, "--key", "page", "--keys", "nothing.txt"], "No such file or directory: 'nothing.txt'"),
+    "empty keys": ([*COUNT, "--key", "page", "--keys", "empty.txt"], "0 was given"),
+    "keys twice": ([*COUNT, "--key", "page", "--keys", "twice.txt"], "one stands twice"),
+    "keys of another name": ([*COUNT, "--key", "page", "--keys", "visits.csv", "--keys-column", "x"], "no column 'x'"),
+    "too many names": ([*COUNT, *KEYED, "--keys-column", "x", "--keys-column", "y"], "must stand as often as --key, 1"),
+    "a key named time": ([*COUNT, "--key", "time", "--keys", "pages.txt"], "must not be named 'time'"),
+    "the same key twice": ([*COUNT, "--key", "page", "--key", "page", "--keys", "visits.csv"], "different names"),
+    "no such file": (["count", "nothing.csv", *COUNT[2:]], "No such file or directory: 'nothing.csv'"),
+    "no match": (["count", "nothing*.csv", *COUNT[2:]], r"no file matches 'nothing\*\.csv'"),
+    "a folder": (["count", ".", *COUNT[2:]], "is a folder"),
+    "a device": (["count", "/dev/null", *COUNT[2:], "--input-format", "csv"], "pipe or a device"),
+    "an unknown ending": (["count", "visits.xls", *COUNT[2:]], "not known by its ending .*--input-format"),
+    "no parquet": ([*COUNT, "--input-format", "parquet"], r"visits\.csv cannot be read as parquet"),
+    "no gzip": (["count", "visits.csv.gz", *COUNT[2:]], r"visits\.csv\.gz cannot be read as csv"),
+    "a zero in a name": (["count", "a\0b.csv", *COUNT[2:]], "null byte"),
+    "a long delimiter": ([*COUNT, "--delimiter", "ab"], "must be one ASCII character"),
+    "no delimiter": ([*COUNT, "--delimiter", ""], "must be one ASCII character"),
+    "a format of numbers": (["count", "typed.parquet", *COUNT[2:]], "must hold timestamps, dates or ISO text"),
+    "a format with a zone": ([*COUNT, "--tz", "UTC", "--time-format", "%Y"], "has no time zone"),
+    "an unknown output": ([*COUNT, "--out", "out.xls"], "not known by its ending .*--format"),
+    "no folder": ([*COUNT, "--out", "nowhere/out.csv"], "there is no folder .*nowhere to write nowhere/out.csv into"),
+    "a folder for a file": ([*COUNT, "--out", ".", "--format", "csv"], "is a folder"),
+    "parquet on the terminal": ([*COUNT, "--format", "parquet"], "name a file with --out"),
+    "no folder for a picture": ([*COUNT, "--plot", "nowhere/out.png"], "there is no folder"),
+    "an unknown picture": ([*COUNT, "--plot", "out.xls"], "not known by its ending .*png"),
+    "width 3": ([*TOP, "--width", "3"], "width must be a power of two .*3 was given"),
+    "width huge": ([*TOP, "--width", str(1 << 40)], "width must be a power of two"),
+    "depth 2": ([*TOP, "--depth", "2"], "depth must be an odd number"),
+    "k 0": ([*TOP, "-k", "0"], "top must be from 1"),
+    "a negative hash seed": ([*TOP, "--hash-seed", "-1"], "hash_seed must be"),
+    "top without keys": (["top", *COUNT[1:]], "keys need both"),
+}
+
+
+@pytest.mark.parametrize("name", ERRORS)
+def test_an_error_is_one_line_with_exit_code_2(run: Run, name: str) -> None:
+    Path("empty.txt").touch()
+    Path("twice.txt").write_text("a\na\n")
+    Path("visits.csv.gz").write_text("time\n")
+    Path("zoned.csv").write_text("time\n2026-01-01T00:00Z\n")
+    Path("visits.xls").touch()
+    pq.write_table(pa.table({"time": [1, 2]}), "typed.parquet")
+    before = sorted(Path().iterdir())
+    arguments, message = ERRORS[name]
+    code, out, err = run(*arguments)
+    assert (code, out) == (2, ""), err
+    assert re.fullmatch(rf"fastgame( count| top)?: error: .*{message}.*\n", err), err
+    assert sorted(Path().iterdir()) == before
+
+
+def test_the_command_runs_as_a_module() -> None:
+    done = shell(f"fastgame {' '.join(COUNT)} --format json")
+    assert done.returncode == 0
+    assert of_json(done.stdout) == plain(replayed())
+    assert "\n" not in done.stderr.splitlines()[0]
+    done = shell("fastgame count nothing.csv " + " ".join(COUNT[2:]))
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("form", ["table", "csv"])
+def test_a_reader_that_goes_away_is_no_error(form: str) -> None:
+    every = "--every 1m --quiet --format"
+    done = shell(f"set -o pipefail; fastgame {' '.join(COUNT)} {every} {form} | head -1")
+    assert done.stderr == ""
+    assert done.returncode == 0
+    assert len(done.stdout.splitlines()) == 1
+
+
+def test_a_closed_or_full_output_is_an_error_in_one_line() -> None:
+    for target in (">&-", "> /dev/full"):
+        done = shell(f"fastgame {' '.join(COUNT)} --quiet {target}")
+        assert done.returncode == 2, target
+        assert done.stderr.count("\n") == 1
+        assert done.stderr.startswith("fastgame count: error: ")
+
+
+def test_an_interruption_is_told_and_nothing_is_written(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(fg, "replay", lambda *_, **__: interrupted())
+    assert run(*COUNT, "--out", "out.csv") == (130, "", "fastgame count: interrupted; nothing was written\n")
+    assert not Path("out.csv").exists()
