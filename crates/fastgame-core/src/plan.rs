@@ -4,6 +4,7 @@ use crate::calibration::Calibration;
 use crate::error::{Error, Result};
 use crate::mechanism::store::PackedStore;
 use crate::quantile::{tail_of_one_row, two_sided_quantile};
+use crate::range::RangeBuilder;
 use crate::sketch::SketchBuilder;
 use crate::vector::Builder;
 
@@ -46,6 +47,17 @@ impl SketchBuilder {
     /// As [`SketchBuilder::build`].
     pub fn plan(&self) -> Result<Plan> {
         Ok(Plan { rows: self.shape().depth, ..self.vector()?.plan()? })
+    }
+}
+
+impl RangeBuilder {
+    /// What the parameters amount to for the vector of all cells; the error is that of a single cell. That of counts is in
+    /// [`RangeBuilder::plan`].
+    ///
+    /// # Errors
+    /// As [`RangeBuilder::build`].
+    pub fn vector_plan(&self) -> Result<Plan> {
+        self.vector()?.1.plan()
     }
 }
 
