@@ -594,6 +594,11 @@ impl RangeCounter {
     }
 
     #[cfg(test)]
+    pub(super) fn vector_mut(&mut self) -> &mut ContinualVector {
+        &mut self.vector
+    }
+
+    #[cfg(test)]
     pub(super) fn layout(&self) -> &Layout {
         &self.layout
     }
