@@ -76,7 +76,7 @@ pub struct Counts {
 }
 
 /// Released second moments of the sketched components, for the errors of counts.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct SecondMoments(Vec<f64>);
 
 impl SecondMoments {
@@ -210,31 +210,32 @@ impl RangeCounter {
 
         let mut coordinates = reserved(points.len())?;
         coordinates.resize(points.len(), 0);
-        let mut outside = Vec::new();
-        for (k, (column, axis)) in coordinates.chunks_exact_mut(count.max(1)).zip(&self.layout.axes).enumerate() {
-            for (position, (x, point)) in column.iter_mut().zip(points.chunks_exact(dims)).enumerate() {
-                match point[k].below(axis.size) {
-                    Ok(inside) => *x = inside,
-                    Err(_) if base.invalid == Invalid::Drop => outside.push(position),
+        // A dropped point stays in its place with weight zero, which is no update at all.
+        let (mut mended, mut dropped) = (None, checked.dropped);
+        for (position, point) in points.chunks_exact(dims).enumerate() {
+            let mut inside = true;
+            for (k, (x, axis)) in point.iter().zip(&self.layout.axes).enumerate() {
+                match x.below(axis.size) {
+                    Ok(x) => coordinates[k * count + position] = x,
+                    Err(_) if base.invalid == Invalid::Drop => inside = false,
                     Err(given) => return Err(Error::Point { position, axis: k, given, size: axis.size }),
                 }
             }
-        }
-        // A dropped point stays in its place with weight zero, which is no update at all.
-        let (mut mended, mut dropped) = (None, checked.dropped);
-        if !outside.is_empty() {
-            outside.sort_unstable();
-            outside.dedup();
-            let mut each = reserved(count)?;
-            each.extend((0..count).map(|i| checked.weights().get(i)));
-            for &position in &outside {
-                let over = weights.get(position).unsigned_abs() > shape.max_weight.into();
-                if !(over && base.on_excess == OnExcess::Error) {
-                    dropped += 1;
-                }
+            if !inside {
+                let mut each = match mended.take() {
+                    Some(each) => each,
+                    None => {
+                        let mut each = reserved(count)?;
+                        each.extend((0..count).map(|i| checked.weights().get(i)));
+                        each
+                    }
+                };
                 each[position] = 0;
+                mended = Some(each);
+                // Unless it is counted for its weight already.
+                let over = weights.get(position).unsigned_abs() > shape.max_weight.into();
+                dropped += u64::from(!over || base.on_excess == OnExcess::Clip);
             }
-            mended = Some(each);
         }
         let weights = mended.as_deref().map_or(checked.weights(), Weights::Each);
         let points = Points { coordinates: &coordinates, count };
@@ -293,6 +294,14 @@ impl RangeCounter {
         Ok(reads)
     }
 
+    /// The cells that a count of these boxes reads, in the order of the read; a cell may stand here more than once.
+    ///
+    /// # Errors
+    /// As [`RangeCounter::count`].
+    pub fn cells_of(&self, boxes: &[Interval]) -> Result<Vec<u64>> {
+        Ok(self.reads_of(boxes)?.cells)
+    }
+
     /// Reads the cells and hands out, box by box, what each component adds.
     fn read<R: TryCryptoRng + ?Sized>(
         &mut self,
@@ -336,7 +345,7 @@ impl RangeCounter {
     ///
     /// Unbiased, over the noise and the choice of a hash seed. An empty box is 0 and reads nothing. All boxes of a call are one
     /// read, and boxes of one step share their noise. Which cells are read depends on the boxes alone; time and memory are
-    /// linear in their number, [`RangePlan::cells_read`](super::RangePlan::cells_read) a box.
+    /// linear in their number, [`BoxError::cells_read`](super::BoxError::cells_read).
     ///
     /// # Errors
     /// [`Error::Shape`] or [`Error::Box`] for boxes that the grid does not have, [`Error::Memory`], [`Error::Entropy`]; nothing has

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::println;
+use std::string::ToString;
 use std::vec;
 use std::vec::Vec;
 
@@ -13,6 +14,7 @@ use rand_core::{Rng, SeedableRng};
 use super::boxes::Parts;
 use super::levels::Axis;
 use super::*;
+use crate::error::Error;
 use crate::privacy::Zcdp;
 use crate::sketch::Weights;
 
@@ -442,4 +444,356 @@ fn one_update_moves_the_stated_cells_by_its_weight() {
         assert_eq!(cells.iter().filter(|cell| **cell != 0.0).count(), moved as usize);
         assert!(cells.iter().all(|cell| [0.0, 9.0].contains(&cell.abs())));
     }
+}
+
+// ---------------------------------------------------------------------------------------------------------------
+// What is computed from counts
+// ---------------------------------------------------------------------------------------------------------------
+
+/// An exact counter of one axis with these points, room enough for no collisions.
+fn line(size: u64, levels: Levels, estimator: Estimator, points: &[u64]) -> RangeCounter {
+    let mut counter = builder(&[size], levels, estimator).depth(9).build_exact().unwrap();
+    counter.update(points, Weights::All(1)).unwrap();
+    counter
+}
+
+#[test]
+fn quantiles_are_those_of_the_sorted_points() {
+    let mut rng = rng();
+    for (size, levels) in [(1, 1), (2, 1), (700, 2), (1 << 20, 3), ((1 << 61) + 77, 2)] {
+        for estimator in ESTIMATORS {
+            let mut points: Vec<u64> = (0..75).map(|i| if i < 20 { size / 3 } else { rng.next_u64() % size }).collect();
+            let mut counter = line(size, Levels::Every(levels), estimator, &points);
+            points.sort_unstable();
+            // Between the steps, so that the rounding of weights does not matter.
+            let qs: Vec<f64> = (0..75).map(|i| (f64::from(i) + 0.5) / 75.0).collect();
+            assert_eq!(counter.quantile(&qs, &mut rng).unwrap(), points, "{size}");
+            assert_eq!(counter.quantile(&[1.0 - 1e-9, 1e-9], &mut rng).unwrap(), [points[74], points[0]]);
+            let ends = [0, 1, size / 3, size / 3 + 1, size];
+            let ends: Vec<u64> = ends.into_iter().map(|end| end.min(size)).collect();
+            for (end, count) in ends.iter().zip(counter.prefix(&ends, &mut rng).unwrap()) {
+                assert!((count - points.iter().filter(|x| *x < end).count() as f64).abs() < 1e-9);
+            }
+            assert!(counter.quantile(&[], &mut rng).unwrap().is_empty());
+        }
+    }
+    let mut counter = line(8, Levels::Dyadic, Estimator::Cover, &[]);
+    for q in [-0.1, 1.1, f64::NAN] {
+        assert!(matches!(counter.quantile(&[q], &mut rng), Err(Error::Parameter { name: "q", .. })));
+    }
+    assert!(!counter.vector().is_sealed());
+}
+
+#[test]
+fn heavy_hitters_are_the_coordinates_with_large_counts() {
+    for (size, spacing) in [(1, 1), (3, 2), (1000, 1), (1000, 2), (1 << 40, 4), (1 << 62, 2)] {
+        // A budget with little noise: the slack is a fraction of a count.
+        let base = ContinualVector::builder(1 << 20, Zcdp::new(1e6).unwrap());
+        let shape = RangeShape { levels: Levels::Every(spacing), depth: 9, ..RangeShape::new(&[size]) };
+        let mut counter = RangeBuilder::new(base, shape).build_exact().unwrap();
+        let mut counts = BTreeMap::new();
+        for i in 0..300u64 {
+            // 24 coordinates; counts from 2 to 25.
+            let x = (i.isqrt() + i % 7).wrapping_mul(0x9e37_79b9_7f4a_7c15) % size;
+            counter.update(&[x], Weights::All(1)).unwrap();
+            *counts.entry(x).or_insert(0) += 1;
+        }
+        for threshold in [1.0, 2.0, 12.0, 20.0, 1000.0] {
+            let got = counter.heavy_hitters(threshold, 1000, &mut rng()).unwrap();
+            let found: BTreeMap<u64, i32> = got.items.iter().map(|&(x, count)| (x, count as i32)).collect();
+            let expected: BTreeMap<u64, i32> =
+                counts.iter().map(|(x, n)| (*x, *n)).filter(|(_, n)| f64::from(*n) >= threshold).collect();
+            assert_eq!(found, expected, "{size} {spacing} {threshold}");
+            assert!(got.complete && got.items.windows(2).all(|pair| pair[0].1 >= pair[1].1));
+        }
+        let got = counter.heavy_hitters(1.0, 1, &mut rng()).unwrap();
+        assert_eq!(got.items.len(), 1);
+        assert_eq!(got.complete, counts.len() == 1);
+    }
+    let mut counter = line(8, Levels::Dyadic, Estimator::Cover, &[]);
+    for threshold in [0.0, -1.0, f64::NAN, f64::INFINITY] {
+        let error = counter.heavy_hitters(threshold, 10, &mut rng()).unwrap_err();
+        assert!(matches!(error, Error::Parameter { name: "threshold", .. }));
+    }
+    assert!(matches!(counter.heavy_hitters(1.0, 0, &mut rng()), Err(Error::Parameter { name: "limit", .. })));
+    assert!(!counter.vector().is_sealed());
+}
+
+#[test]
+fn heat_maps_and_marginals_are_the_counts_of_their_cells() {
+    for estimator in ESTIMATORS {
+        let sizes = [13u64, 1, 40];
+        let mut counter = builder(&sizes, Levels::Every(2), estimator).build_exact().unwrap();
+        let mut model = Model::new();
+        for i in 0..200u64 {
+            let point = vec![(i * i) % 13, 0, (i * 7 + i / 5) % 40];
+            counter.update(&point, Weights::All(1)).unwrap();
+            model.push((point, 1));
+        }
+        for log_sides in [[0, 0, 0], [2, 0, 3], [1, 5, 62], [99, 99, 99]] {
+            let got = counter.grid(&log_sides, &mut rng()).unwrap();
+            let cells = |k: usize| -> Vec<Interval> {
+                let side = 1u64 << log_sides[k].min(62);
+                (0..sizes[k].div_ceil(side)).map(|i| (i * side, ((i + 1) * side).min(sizes[k]))).collect()
+            };
+            let mut got = got.into_iter();
+            for (x, y, z) in cells(0)
+                .into_iter()
+                .flat_map(|x| cells(1).into_iter().map(move |y| (x, y)))
+                .flat_map(|(x, y)| cells(2).into_iter().map(move |z| (x, y, z)))
+            {
+                assert!((got.next().unwrap() - brute(&model, &[x, y, z])).abs() < 1e-9);
+            }
+            assert_eq!(got.next(), None);
+        }
+        let marginal = counter.marginal(2, 3, &mut rng()).unwrap();
+        assert_eq!(marginal.len(), 5);
+        for (i, count) in (0..).zip(marginal) {
+            assert!((count - brute(&model, &[(0, 13), (0, 1), (8 * i, 8 * i + 8)])).abs() < 1e-9);
+        }
+        assert!(matches!(counter.marginal(3, 0, &mut rng()), Err(Error::Parameter { name: "axis", .. })));
+        assert!(matches!(counter.grid(&[0, 0], &mut rng()), Err(Error::Shape { .. })));
+        let errors = [
+            counter.prefix(&[1], &mut rng()).unwrap_err(),
+            counter.quantile(&[0.5], &mut rng()).unwrap_err(),
+            counter.heavy_hitters(1.0, 1, &mut rng()).unwrap_err(),
+        ];
+        assert!(errors.iter().all(|error| error.to_string().contains("a single axis")));
+    }
+    // As many cells as no memory holds.
+    let mut counter =
+        builder(&[1 << 62, 1 << 40], Levels::Every(4), Estimator::Cover).width(1).depth(1).build().unwrap();
+    assert_eq!(counter.grid(&[0, 0], &mut rng()), Err(Error::Memory));
+    assert!(!counter.vector().is_sealed());
+}
+
+// ---------------------------------------------------------------------------------------------------------------
+// Errors
+// ---------------------------------------------------------------------------------------------------------------
+
+fn all_cells(counter: &mut RangeCounter) -> Vec<f64> {
+    let cells = counter.vector_mut().release_all(&mut rng()).unwrap();
+    counter.advance(counter.now() + 1).unwrap();
+    cells
+}
+
+#[test]
+fn points_outside_and_weights_over_the_bound_are_refused_clipped_or_dropped() {
+    use {Invalid::Drop, Invalid::Raise, OnExcess::Clip};
+    let points = [3i64, 4, 0, 5, 9, 0, -1, 0, 8, 4, -7, 99, 1, 1];
+    let weights = [1, 1, 5, 7, -9, 3, 2];
+    // Of the seven, 1, 2, 3 and 5 lie outside; 2, 3 and 4 are over the bound of 3.
+    let cases = [
+        (OnExcess::Error, Raise, Err(Error::Excess { position: 2, bound: 3.0, what: "weight" }), [0; 7]),
+        (Clip, Raise, Err(Error::Point { position: 1, axis: 1, given: 5i64.into(), size: 5 }), [0; 7]),
+        (OnExcess::Error, Drop, Ok(5), [1, 0, 0, 0, 0, 0, 2]),
+        (Clip, Drop, Ok(4), [1, 0, 0, 0, -3, 0, 2]),
+    ];
+    for (on_excess, invalid, expected, equal) in cases {
+        let builder = builder(&[9, 5], Levels::Dyadic, Estimator::Cover).max_weight(3);
+        for width in [1, 4096] {
+            let builder = builder.clone().width(width).depth(3).on_excess(on_excess).invalid(invalid);
+            let (mut counter, mut other) = (builder.build_exact().unwrap(), builder.build_exact().unwrap());
+            assert_eq!(counter.update(&points, Weights::Each(&weights)), expected);
+            let inside = [3u64, 4, 0, 0, 0, 0, 0, 0, 8, 4, 0, 0, 1, 1];
+            assert_eq!(other.update(&inside, Weights::Each(&equal)), Ok(0));
+            assert_eq!(all_cells(&mut counter), all_cells(&mut other));
+            if invalid == Drop {
+                assert_eq!(counter.update(&points, Weights::All(-2)), Ok(4));
+                assert_eq!(other.update(&[3u64, 4, 8, 4, 1, 1], Weights::All(-2)), Ok(0));
+                assert_eq!(counter.update(&[u64::MAX, 0], Weights::All(1)), Ok(1));
+                assert_eq!(counter.update(&points, Weights::All(4)), Ok(if on_excess == Clip { 4 } else { 7 }));
+                if on_excess == Clip {
+                    assert_eq!(other.update(&[3u64, 4, 8, 4, 1, 1], Weights::All(3)), Ok(0));
+                }
+                assert_eq!(all_cells(&mut counter), all_cells(&mut other));
+            }
+            // No element that could be dropped.
+            assert!(matches!(counter.update(&points[1..], Weights::All(1)), Err(Error::Shape { .. })));
+            assert!(matches!(counter.update(&points, Weights::Each(&weights[1..])), Err(Error::Shape { .. })));
+            assert_eq!(counter.update::<u64>(&[], Weights::All(1)), Ok(0));
+            counter.count(&[(0, 9), (0, 5)], &mut rng()).unwrap();
+            let sealed = Err(Error::Sealed { now: counter.now(), horizon: 1 << 20 });
+            assert_eq!(counter.update(&points, Weights::All(1)), sealed);
+        }
+    }
+    let error = Error::Point { position: 1, axis: 1, given: 5i64.into(), size: 5 };
+    assert!(error.to_string().contains("position 1 has the coordinate 5 on axis 1"), "{error}");
+    assert!(error.to_string().contains("0 to 4"), "{error}");
+}
+
+#[test]
+fn boxes_that_the_grid_does_not_have_are_refused() {
+    let mut counter = builder(&[9, 5], Levels::Every(2), Estimator::LeastSquares).build_exact().unwrap();
+    counter.update(&[3u64, 3], Weights::All(1)).unwrap();
+    let good = [(0, 9), (2, 4)];
+    for (axis, bad, size) in [(0, (0, 10), 9), (1, (4, 3), 5), (0, (u64::MAX, u64::MAX), 9), (1, (0, u64::MAX), 5)] {
+        let mut boxes = [good, good].concat();
+        boxes[2 + axis] = bad;
+        let expected = Error::Box { position: 1, axis, lo: bad.0, hi: bad.1, size };
+        assert_eq!(counter.count(&boxes, &mut rng()), Err(expected));
+        assert_eq!(counter.count_with_error(&boxes, None, &mut rng()), Err(expected));
+        let text = expected.to_string();
+        assert!(text.contains(&std::format!("lo <= hi <= {size}")) && text.contains("box at position 1"), "{text}");
+    }
+    assert!(matches!(counter.count(&good[1..], &mut rng()), Err(Error::Shape { .. })));
+    assert!(!counter.vector().is_sealed());
+    let plan = builder(&[9, 5], Levels::Every(2), Estimator::LeastSquares).plan().unwrap();
+    assert!(matches!(plan.of_box(&[(0, 9), (2, 6)]), Err(Error::Box { axis: 1, .. })));
+    assert!(matches!(plan.of_box(&[(0, 9)]), Err(Error::Shape { .. })));
+    assert!(matches!(plan.of_sides(&[9, 0]), Err(Error::Parameter { name: "side", .. })));
+    assert!(matches!(plan.of_sides(&[10, 1]), Err(Error::Parameter { name: "side", .. })));
+}
+
+#[test]
+fn shapes_that_no_counter_has_are_refused() {
+    let good = RangeShape::new(&[1000, 1000]);
+    let sizes = |sizes: &[u64]| RangeShape { sizes: sizes.to_vec(), ..good.clone() };
+    let bad = [
+        ("sizes", sizes(&[])),
+        ("sizes", sizes(&[2; 7])),
+        ("sizes", sizes(&[10, 0])),
+        ("sizes", sizes(&[(1 << 62) + 1])),
+        ("sizes", sizes(&[u64::MAX, 2])),
+        ("levels", RangeShape { levels: Levels::Every(0), ..good.clone() }),
+        ("levels", RangeShape { levels: Levels::Every(9), ..good.clone() }),
+        ("levels", RangeShape { levels: Levels::Dyadic, ..sizes(&[1 << 62; 3]) }),
+        ("levels", RangeShape { levels: Levels::Dyadic, ..sizes(&[1 << 62; 6]) }),
+        ("width", RangeShape { width: 3, ..good.clone() }),
+        ("width", RangeShape { width: 0, ..good.clone() }),
+        ("depth", RangeShape { depth: 2, ..good.clone() }),
+        ("depth", RangeShape { depth: 65, ..good.clone() }),
+        ("max_weight", RangeShape { max_weight: 0, ..good.clone() }),
+    ];
+    for (field, shape) in bad {
+        let base = ContinualVector::builder(1 << 20, Zcdp::new(0.5).unwrap());
+        let builder = RangeBuilder::new(base, shape);
+        for error in [builder.build().unwrap_err(), builder.plan().unwrap_err()] {
+            assert!(matches!(error, Error::Parameter { name, .. } if name == field), "{builder:?}: {error:?}");
+        }
+    }
+    // More cells than memory has.
+    let builder = builder(&[1 << 62], Levels::Dyadic, Estimator::Cover).width(1 << 30).depth(63);
+    let error = builder.build().unwrap_err();
+    assert!(matches!(error, Error::Parameter { name: "size", .. }), "{error:?}");
+    assert!(builder.plan().unwrap().cells() > 1 << 40);
+}
+
+#[test]
+fn an_update_that_would_overflow_changes_nothing() {
+    for (width, depth) in [(1, 1), (64, 3)] {
+        let max = 1u32 << 31;
+        let builder = builder(&[40, 3], Levels::Dyadic, Estimator::Cover).max_weight(max).width(width).depth(depth);
+        let mut counter = builder.build_exact().unwrap();
+        counter
+            .vector_mut()
+            .add(1 << 62, |counters| counters.iter_mut().for_each(|x| *x = i64::MAX - 5), |_| ())
+            .unwrap();
+        // The bound knows nothing of what the counters are now.
+        counter.vector_mut().add((1 << 62) + 100, |_| (), |_| ()).unwrap();
+        let points = [7u64, 1, 7, 1, 30, 2];
+        let before = all_cells(&mut counter);
+        let result = counter.update(&points, Weights::Each(&[3, 40, 1]));
+        // In a sketch signs differ; where all cells go up the second is too much.
+        if width == 64 {
+            assert_eq!(result, Err(Error::Overflow { position: 1 }));
+        }
+        assert!(result.is_err());
+        assert_eq!(all_cells(&mut counter), before);
+    }
+}
+
+// ---------------------------------------------------------------------------------------------------------------
+// Errors of counts
+// ---------------------------------------------------------------------------------------------------------------
+
+/// With exact releases the stated standard deviations can be recomputed from the cells.
+#[test]
+fn standard_deviations_follow_their_formula() {
+    for (depth, estimator) in [(1, Estimator::Cover), (5, Estimator::Cover), (5, Estimator::LeastSquares)] {
+        let builder = builder(&[300, 200], Levels::Every(2), estimator).width(256).depth(depth).max_weight(50);
+        let plan = builder.plan().unwrap();
+        let mut counter = builder.build_exact().unwrap();
+        for i in 0..400u64 {
+            counter.update(&[(i * i) % 300, (i * 31) % 200], Weights::All((i % 50) as i64)).unwrap();
+        }
+        let v = counter.vector().release_variance();
+        let m = crate::quantile::median_variance(depth);
+        // Coarse components are dense; the full grid touches these only, a single cell the finest in the cover.
+        let boxes = [(0, 300), (0, 200), (17, 18), (99, 100), (13, 222), (1, 133), (5, 5), (0, 200)];
+        let moments = counter.second_moments(&mut rng()).unwrap();
+        let (all, dense) = plan.components();
+        assert_eq!(moments.values().len(), all - dense);
+        let given = counter.count_with_error(&boxes, Some(&moments), &mut rng()).unwrap();
+        let spread = counter.count_with_error(&boxes, None, &mut rng()).unwrap();
+        assert_eq!(given.values, spread.values);
+        assert_eq!(given.values, counter.count(&boxes, &mut rng()).unwrap());
+        for (i, intervals) in boxes.chunks(2).enumerate() {
+            let of_box = plan.of_box(intervals).unwrap();
+            let noise = of_box.noise_factor() * v;
+            assert!(given.stds[i].powi(2) >= noise * (1.0 - 1e-12) && spread.stds[i].powi(2) >= noise * (1.0 - 1e-12));
+            if i == 0 || i == 3 {
+                assert!((given.stds[i].powi(2) - noise).abs() <= 1e-9 * noise && given.stds[i] == spread.stds[i]);
+            }
+        }
+        assert_eq!((spread.values[3], spread.stds[3]), (0.0, 0.0));
+        // The single cell of the cover: one rectangle of the last... first component, the finest.
+        if estimator == Estimator::Cover {
+            let own = (given.values[1].powi(2) - m * v).max(0.0);
+            let expected = m * (v + (moments.values()[0].max(0.0) + own) / 256.0);
+            assert!((given.stds[1].powi(2) / expected - 1.0).abs() < 1e-9);
+        }
+        assert!(matches!(
+            counter.count_with_error(&boxes, Some(&SecondMoments::default()), &mut rng()),
+            Err(Error::Shape { .. })
+        ));
+    }
+}
+
+/// Averages of the plan beside all positions, and what is read beside what the plan says.
+#[test]
+fn plans_are_the_means_of_boxes() {
+    for (levels, estimator) in [(Levels::Dyadic, Estimator::Cover), (Levels::Every(3), Estimator::LeastSquares)] {
+        let builder = builder(&[50, 9], levels, estimator).width(16).depth(3);
+        let plan = builder.plan().unwrap();
+        let counter = builder.build().unwrap();
+        let mean = |boxes: &[[Interval; 2]]| {
+            let errors: Vec<BoxError> = boxes.iter().map(|intervals| plan.of_box(intervals).unwrap()).collect();
+            for (intervals, error) in boxes.iter().zip(&errors).step_by(17) {
+                assert_eq!(counter.cells_of(intervals).unwrap().len() as f64, error.cells_read());
+            }
+            let mean = |of: &dyn Fn(&BoxError) -> f64| errors.iter().map(of).sum::<f64>() / errors.len() as f64;
+            (
+                mean(&|error| error.noise_factor()),
+                mean(&|error| error.cells_read()),
+                mean(&|error| error.std(100.0).powi(2)),
+            )
+        };
+        let check = |average: BoxError, (noise, cells, variance): (f64, f64, f64)| {
+            assert!((average.noise_factor() / noise - 1.0).abs() < 1e-9);
+            assert!((average.cells_read() / cells - 1.0).abs() < 1e-9);
+            assert!((average.std(100.0).powi(2) / variance - 1.0).abs() < 1e-9);
+            assert!((average.noise_std().powi(2) / (noise * counter.vector().release_variance()) - 1.0).abs() < 1e-9);
+        };
+        let ys: Vec<Interval> = (0..9).flat_map(|lo| (lo + 1..=9).map(move |hi| (lo, hi))).collect();
+        let xs: Vec<Interval> = (0..50).flat_map(|lo| (lo + 1..=50).map(move |hi| (lo, hi))).collect();
+        let all: Vec<[Interval; 2]> = xs.iter().flat_map(|&x| ys.iter().map(move |&y| [x, y])).collect();
+        check(plan.of_random_boxes(), mean(&all));
+        let sides: Vec<[Interval; 2]> =
+            (0..=40).flat_map(|x| (0..=5).map(move |y| [(x, x + 10), (y, y + 4)])).collect();
+        check(plan.of_sides(&[10, 4]).unwrap(), mean(&sides));
+        let of_box = plan.of_box(&[(3, 17), (0, 9)]).unwrap();
+        assert!((of_box.error(0.95, 0.0).unwrap() / of_box.noise_std() - 1.959_963_984_540_054).abs() < 1e-9);
+        assert!(of_box.error(1.0, 0.0).is_err());
+        assert!(plan.zero_would_do(&of_box, 0.95, 5).unwrap());
+        assert!(!plan.zero_would_do(&of_box, 0.95, 1_000_000).unwrap());
+    }
+    // Spread positions on a long axis: as good as all of them.
+    let plan = builder(&[100_000], Levels::Every(2), Estimator::LeastSquares).plan().unwrap();
+    let mean = (0..=90_000u64).step_by(7).map(|x| plan.of_box(&[(x, x + 10_000)]).unwrap().noise_factor()).sum::<f64>()
+        / f64::from(90_000 / 7 + 1);
+    assert!((plan.of_sides(&[10_000]).unwrap().noise_factor() / mean - 1.0).abs() < 0.01);
+    let width = plan.width_for(1_000_000);
+    assert!(width.is_power_of_two() && 1e6 / (2.0 * width as f64) <= plan.noise_std());
+    assert!(1e6 / width as f64 > plan.noise_std());
 }
