@@ -23,6 +23,7 @@ pub struct RangePlan {
     layout: Layout,
     calibration: Calibration,
     lattice_step: f64,
+    median_variance: f64,
 }
 
 impl RangeBuilder {
@@ -34,7 +35,8 @@ impl RangeBuilder {
         let (layout, vector) = self.vector()?;
         let checked = vector.check()?;
         let (calibration, lattice_step) = (checked.calibration, checked.lattice.step());
-        Ok(RangePlan { shape: self.shape.clone(), layout, calibration, lattice_step })
+        let median_variance = median_variance(layout.depth);
+        Ok(RangePlan { shape: self.shape.clone(), layout, calibration, lattice_step, median_variance })
     }
 }
 
@@ -171,7 +173,7 @@ impl RangePlan {
             dense: 0.0,
             sketched: 0.0,
             variance: self.noise_std() * self.noise_std() + step * step / 12.0,
-            median: median_variance(self.layout.depth),
+            median: self.median_variance,
             width: self.shape.width as f64,
         };
         for component in &self.layout.components {
