@@ -28,6 +28,9 @@ pub const MAX_AXES: usize = 6;
 /// The largest number of components.
 pub const MAX_COMPONENTS: usize = 1 << 16;
 
+/// Up to this many points are added one by one: blocks would have more to prepare.
+const FEW: usize = 8;
+
 /// How a component is stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Storage {
@@ -187,24 +190,37 @@ impl Layout {
         }
     }
 
-    /// The keys of the rectangles of a sketched component that points are in. Points are axis by axis.
-    fn keys(&self, hash: &HashFamily, component: &Component, points: &Points<'_>, first: usize, keys: &mut [Key]) {
+    /// The keys of the rectangles of a sketched component that points are in; `numbers` has room for as many.
+    fn keys(
+        &self,
+        hash: &HashFamily,
+        component: &Component,
+        points: &Points<'_>,
+        first: usize,
+        numbers: &mut [u64],
+        keys: &mut [Key],
+    ) {
         if matches!(component.storage, Storage::Wide(_)) {
             for (i, key) in keys.iter_mut().enumerate() {
-                let mut indices = [0; MAX_AXES];
-                for (k, index) in indices.iter_mut().enumerate().take(self.axes.len()) {
-                    *index = points.axis(k)[first + i] >> component.shifts[k];
-                }
+                let indices = self.indices(component, points, first + i);
                 *key = self.key(hash, component, 0, &indices);
             }
             return;
         }
-        let mut numbers = [0; BLOCK];
-        let numbers = &mut numbers[..keys.len()];
         self.numbers(component, points, first, numbers);
         for (key, &number) in keys.iter_mut().zip(&*numbers) {
             *key = self.key(hash, component, number, &[0; MAX_AXES]);
         }
+    }
+
+    /// The indices along the axes of the rectangle that a point is in.
+    #[inline]
+    fn indices(&self, component: &Component, points: &Points<'_>, point: usize) -> [u64; MAX_AXES] {
+        let mut indices = [0; MAX_AXES];
+        for (k, index) in indices.iter_mut().enumerate().take(self.axes.len()) {
+            *index = points.axis(k)[point] >> component.shifts[k];
+        }
+        indices
     }
 
     /// The numbers of the rectangles that points from the first on are in.
@@ -227,6 +243,9 @@ impl Layout {
         points: &Points<'_>,
         weights: Weights<'_>,
     ) {
+        if points.count <= FEW {
+            return self.add_each(hash, points, weights, &mut |cell, add, _| counters[cell] += add);
+        }
         let mut keys = [Key::from(0u64); BLOCK];
         let mut numbers = [0; BLOCK];
         for component in &self.components {
@@ -241,7 +260,7 @@ impl Layout {
                         }
                     }
                     Some(hash) => {
-                        self.keys(hash, component, points, first, &mut keys[..count]);
+                        self.keys(hash, component, points, first, &mut numbers[..count], &mut keys[..count]);
                         add_batch(counters, hash, self.bucket_bits, &keys[..count], weights.skip(first));
                     }
                 }
@@ -259,11 +278,10 @@ impl Layout {
     ) {
         for component in &self.components {
             for i in 0..points.count {
-                let (mut indices, mut number) = ([0; MAX_AXES], 0u64);
-                for k in 0..self.axes.len() {
-                    indices[k] = points.axis(k)[i] >> component.shifts[k];
-                    number = number.wrapping_add(indices[k].wrapping_mul(component.strides[k]));
-                }
+                let indices = self.indices(component, points, i);
+                // Where the numbers do not fit they are not used.
+                let parts = indices.iter().zip(&component.strides).map(|(index, stride)| index.wrapping_mul(*stride));
+                let number = parts.fold(0, u64::wrapping_add);
                 self.places(hash, component, number, &indices, |cell, sign| each(cell, sign * weights.get(i), i));
             }
         }

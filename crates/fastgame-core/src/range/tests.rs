@@ -240,6 +240,7 @@ fn a_boxs_rectangles_have_product_weights_and_the_product_of_the_sums_of_squares
 
 /// Mean noise variance of random boxes over that of one cell at the full budget (components times the sum of squared
 /// weights), cells an axis, components: within 10 % of the figures of the documentation.
+#[expect(clippy::print_stdout, reason = "figures for the docs")]
 #[test]
 fn the_table_of_structures() {
     use Estimator::{Cover, LeastSquares};
@@ -443,6 +444,39 @@ fn one_update_moves_the_stated_cells_by_its_weight() {
         let moved = builder.plan().unwrap().cells_moved();
         assert_eq!(cells.iter().filter(|cell| **cell != 0.0).count(), moved as usize);
         assert!(cells.iter().all(|cell| [0.0, 9.0].contains(&cell.abs())));
+    }
+}
+
+/// However many points come at once, they add what they add one by one; and each component has hash functions of its own.
+#[test]
+fn batches_of_every_size_add_what_single_updates_add() {
+    for (sizes, levels) in [(vec![300, 200], 2), (vec![5000], 1), (vec![1 << 62, 1 << 40], 4)] {
+        let builder = builder(&sizes, Levels::Every(levels), Estimator::Cover).width(64).max_weight(1000);
+        let (mut batch, mut single) = (builder.build_exact().unwrap(), builder.build_exact().unwrap());
+        for count in [0, 1, 2, 8, 9, 255, 256, 257, 600] {
+            let points: Vec<u64> =
+                (0..count).flat_map(|i| sizes.iter().map(move |size| crate::math::mix(i) % size)).collect();
+            let weights: Vec<i64> = (0..count as i64).map(|i| i % 1000 - 300).collect();
+            batch.update(&points, Weights::Each(&weights)).unwrap();
+            batch.update(&points, Weights::All(-7)).unwrap();
+            for (point, weight) in points.chunks(sizes.len()).zip(&weights) {
+                single.update(point, Weights::Each(&[*weight])).unwrap();
+                single.update(point, Weights::All(-7)).unwrap();
+            }
+        }
+        assert!(all_cells(&mut batch) == all_cells(&mut single), "{sizes:?}");
+        // The rectangle at the origin has the number 0 in every component.
+        let mut origin = builder.build_exact().unwrap();
+        origin.update(&vec![0u64; sizes.len()], Weights::All(1)).unwrap();
+        let cells = all_cells(&mut origin);
+        let sketched = origin.layout().components.iter().filter(|component| !component.is_dense());
+        let mut places: Vec<Vec<i64>> = sketched
+            .map(|component| cells[origin.layout().range(component)].iter().map(|&cell| cell as i64).collect())
+            .collect();
+        let count = places.len();
+        places.sort();
+        places.dedup();
+        assert!(count >= 3 && places.len() == count, "{sizes:?}: {count} sketched, {} different", places.len());
     }
 }
 
@@ -887,6 +921,7 @@ const BOXES: [Interval; 12] =
 /// `runs` runs of six boxes. At 10^4 runs a variance 5 % off is 3.5 standard deviations, 12 statistics an estimator, fixed seeds
 /// (alpha about 1e-3 a figure). Rejects the cover's variance for that of least squares, noise shared between components,
 /// a padding or a level left out.
+#[expect(clippy::print_stdout, reason = "figures for the docs")]
 fn dense_counts_follow_their_law(runs: u64, allowed: f64) {
     for estimator in ESTIMATORS {
         let builder = builder(&[40, 24], Levels::Every(2), estimator);
@@ -903,6 +938,7 @@ fn dense_counts_follow_their_law(runs: u64, allowed: f64) {
 
 /// As before, with sketches of 5 rows of 64 buckets: noise with a little, and with as much again from collisions and more.
 /// Rejects a mean for the median (30 % less), collisions left out, `width` for `depth * width`.
+#[expect(clippy::print_stdout, reason = "figures for the docs")]
 fn sketched_counts_follow_their_law(runs: u64, allowed: f64) {
     let sizes = [256, 200];
     let boxes: Vec<Interval> =
@@ -925,7 +961,32 @@ fn sketched_counts_follow_their_law(runs: u64, allowed: f64) {
                  predicted, stated {spread:.3} by spread, {given:.3} by moments"
             );
             assert!(score.abs() < 4.0 && (ratio - 1.0).abs() < allowed, "{intervals:?}: {score} {ratio}");
-            assert!((spread - 1.0).abs() < 0.2 && (given - 1.0).abs() < 0.2, "{intervals:?}: {spread} {given}");
+            // A few rectangles do not tell their spread well, and less than the noise is not stated.
+            assert!((0.9..1.35).contains(&spread) && (given - 1.0).abs() < 0.1, "{intervals:?}: {spread} {given}");
+        }
+    }
+}
+
+/// Few heavy coordinates among light ones, counts `20000 / rank^1.5`: unbiased, and the spread states the standard deviation up
+/// to a factor of four, where the second moment is off by ten. Rejects the sample variance for the spacing about the median.
+#[expect(clippy::print_stdout, reason = "figures for the docs")]
+fn skewed_counts_follow_their_law(runs: u64) {
+    for (levels, estimator) in [(Levels::Dyadic, Estimator::Cover), (Levels::Every(2), Estimator::LeastSquares)] {
+        // So large a weight that one update can stand for all of a coordinate, with the noise of weights of one and rho = 50.
+        let base = ContinualVector::builder(1 << 20, Zcdp::new(50.0 * 2f64.powi(40)).unwrap());
+        let shape = RangeShape { levels, estimator, width: 64, max_weight: 1 << 20, ..RangeShape::new(&[1 << 16]) };
+        let builder = RangeBuilder::new(base, shape);
+        let count = |rank: u64| (20_000.0 / crate::math::sqrt((rank * rank * rank) as f64)) as i64;
+        let model: Model = (1..=500).map(|rank| (vec![crate::math::mix(rank) % (1 << 16)], count(rank))).collect();
+        let boxes = [(1000, 50_001), (777, 778), (12_345, 34_567), (16_384, 32_768), (3, 65_533)];
+        for (interval, [score, ratio, spread, given]) in boxes.iter().zip(law(&builder, &model, &boxes, runs)) {
+            println!(
+                "skewed {levels:?} {estimator:?} {interval:?}: mean off by {score:.2} standard errors; of the predicted variance {ratio:.4} \
+                 measured, {spread:.4} stated by spread, {given:.3} by moments"
+            );
+            assert!(score.abs() < 4.0 && ratio < 1.2 && spread > 0.8 * ratio, "{interval:?}: {score} {ratio} {spread}");
+            // The one that touches dense components only, or those with collisions.
+            assert!(given / ratio < 1.3 || (given / ratio > 30.0 && spread / ratio < 20.0), "{ratio} {spread} {given}");
         }
     }
 }
@@ -934,6 +995,7 @@ fn sketched_counts_follow_their_law(runs: u64, allowed: f64) {
 fn counts_are_unbiased_and_have_the_predicted_variance() {
     dense_counts_follow_their_law(1000, 0.2);
     sketched_counts_follow_their_law(120, 0.5);
+    skewed_counts_follow_their_law(200);
 }
 
 #[test]
@@ -941,4 +1003,5 @@ fn counts_are_unbiased_and_have_the_predicted_variance() {
 fn counts_are_unbiased_and_have_the_predicted_variance_over_many_runs() {
     dense_counts_follow_their_law(10_000, 0.05);
     sketched_counts_follow_their_law(10_000, 0.15);
+    skewed_counts_follow_their_law(10_000);
 }
