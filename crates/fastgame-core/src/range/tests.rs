@@ -1005,3 +1005,71 @@ fn counts_are_unbiased_and_have_the_predicted_variance_over_many_runs() {
     sketched_counts_follow_their_law(10_000, 0.15);
     skewed_counts_follow_their_law(10_000);
 }
+
+/// Three ways to put the rows of a sketch together, fully random hash functions, little noise: 5 rows of 256 buckets, 3000
+/// rectangles with 20,000 points, a box of 100 of them with normal weights; 3000 runs. The variances of `docs/ranges.md`.
+#[expect(clippy::print_stdout, reason = "figures for the docs")]
+#[test]
+#[ignore = "135 million hash values; run by make test-slow"]
+fn a_median_for_each_rectangle_is_never_worse_than_one_of_sums_over_rectangles() {
+    const DEPTH: usize = 5;
+    let mut rng = rng();
+    for (exponent, row_sums, mean_of_rows) in
+        [(0, 0.9..1.2, 0.6..0.8), (1, 15.0..50.0, 15.0..60.0), (2, 700.0..6000.0, 2000.0..20000.0)]
+    {
+        let share = |rank: u32| f64::from(rank).powi(-exponent);
+        let all: f64 = (1..=3000).map(share).sum();
+        let counts: Vec<f64> = (1..=3000).map(|rank| (20_000.0 * share(rank) / all).round()).collect();
+        let normal =
+            |rng: &mut ChaCha12Rng| crate::noise::Law::sum(&crate::noise::gaussian::Gaussian::new(1.0), 1, rng);
+        let asked: Vec<(usize, f64)> = (0..100).map(|i| ((i * 29 + 500) % 3000, 0.5 * normal(&mut rng))).collect();
+        let truth: f64 = asked.iter().map(|&(i, weight)| weight * counts[i]).sum();
+        let mut squares = [0.0; 3];
+        for _ in 0..3000 {
+            let (mut of_rectangle, mut of_row) = (vec![[0.0; DEPTH]; asked.len()], [0.0; DEPTH]);
+            for row in 0..DEPTH {
+                let mut cells: Vec<f64> = (0..256).map(|_| 3.0 * normal(&mut rng)).collect();
+                let places: Vec<u64> = counts.iter().map(|_| rng.next_u64()).collect();
+                let signed = |place: u64, x: f64| if place >> 63 == 0 { x } else { -x };
+                places
+                    .iter()
+                    .zip(&counts)
+                    .for_each(|(&place, &count)| cells[place as usize % 256] += signed(place, count));
+                for (&(i, weight), rows) in asked.iter().zip(&mut of_rectangle) {
+                    rows[row] = signed(places[i], cells[places[i] as usize % 256]);
+                    of_row[row] += weight * rows[row];
+                }
+            }
+            let medians =
+                asked.iter().zip(&mut of_rectangle).map(|(&(_, weight), rows)| weight * crate::sketch::median(rows));
+            let mean = of_row.iter().sum::<f64>() / DEPTH as f64;
+            for (sum, estimate) in squares.iter_mut().zip([medians.sum(), crate::sketch::median(&mut of_row), mean]) {
+                *sum += (estimate - truth) * (estimate - truth);
+            }
+        }
+        let (sums, mean) = (squares[1] / squares[0], squares[2] / squares[0]);
+        println!(
+            "counts 1 / rank^{exponent}: variance of the median of row sums {sums:.2}, of the mean of rows {mean:.2}, relative"
+        );
+        assert!(row_sums.contains(&sums) && mean_of_rows.contains(&mean), "{sums} {mean}");
+    }
+}
+
+/// The errors of `docs/ranges.md`: two axes of 2^10, a year of hours, rho = 0.5; all dense, and at the default width.
+#[expect(clippy::print_stdout, reason = "figures for the docs")]
+#[test]
+fn what_to_expect() {
+    for (levels, estimator, width, std) in [
+        (Levels::Every(2), Estimator::LeastSquares, 1 << 18, 141.0),
+        (Levels::Every(2), Estimator::LeastSquares, 1 << 12, 175.0),
+        (Levels::Dyadic, Estimator::Cover, 1 << 18, 464.0),
+        (Levels::Dyadic, Estimator::Cover, 1 << 12, 553.0),
+    ] {
+        let base = ContinualVector::builder(8_760, Zcdp::new(0.5).unwrap());
+        let shape = RangeShape { levels, estimator, width, ..RangeShape::new(&[1 << 10, 1 << 10]) };
+        let plan = RangeBuilder::new(base, shape).plan().unwrap();
+        let got = plan.of_random_boxes().noise_std();
+        println!("{levels:?} {estimator:?} width {width}: {got:.0}");
+        assert!((got / std - 1.0).abs() < 0.01, "{got}");
+    }
+}
