@@ -7,8 +7,8 @@
 //! collisions and not unbiased: a row's sum is off by much whenever any one of its rectangles meets a heavy one, where a
 //! rectangle's own median is so only if most of its rows do; and products of signs of rectangles that meet each other
 //! skew it. In a simulation (5 rows of 256 buckets, 3000 rectangles, 100 in the box) its variance was the same for equal counts, and
-//! 25 times as much for counts `1 / rank`. The mean of the rows is unbiased with less noise, `1 / depth` against
-//! `m(depth)`, and takes in every heavy collision: 0.7 and 30 times as much. The paper's bounds need the median.
+//! 24 times as much for counts `1 / rank`. The mean of the rows is unbiased with less noise, `1 / depth` against
+//! `m(depth)`, and takes in every heavy collision: 0.7 and 29 times as much. The paper's bounds need the median.
 
 use alloc::vec::Vec;
 use core::fmt;

@@ -968,7 +968,7 @@ fn sketched_counts_follow_their_law(runs: u64, allowed: f64) {
 }
 
 /// Few heavy coordinates among light ones, counts `20000 / rank^1.5`: unbiased, and the spread states the standard deviation up
-/// to a factor of four, where the second moment is off by ten. Rejects the sample variance for the spacing about the median.
+/// to a factor of three, where the second moment is off by ten. Rejects the sample variance for the spacing about the median.
 #[expect(clippy::print_stdout, reason = "figures for the docs")]
 fn skewed_counts_follow_their_law(runs: u64) {
     for (levels, estimator) in [(Levels::Dyadic, Estimator::Cover), (Levels::Every(2), Estimator::LeastSquares)] {
