@@ -95,6 +95,30 @@ pub enum Error {
         /// The number of cells.
         size: u64,
     },
+    /// A point outside of the grid.
+    Point {
+        /// Which point of the call.
+        position: usize,
+        /// Which axis, from 0.
+        axis: usize,
+        /// The coordinate given.
+        given: Given,
+        /// The size of the axis.
+        size: u64,
+    },
+    /// A box that is none, or not inside of the grid.
+    Box {
+        /// Which box of the call.
+        position: usize,
+        /// Which axis, from 0.
+        axis: usize,
+        /// The first coordinate given.
+        lo: u64,
+        /// The coordinate after the last, as given.
+        hi: u64,
+        /// The size of the axis.
+        size: u64,
+    },
     /// A value that is NaN or infinite.
     NotFinite {
         /// Which element of the call.
@@ -170,6 +194,17 @@ impl fmt::Display for Error {
                 f,
                 "index {given} at position {position} is outside of the vector; allowed are 0 to {}",
                 size - 1
+            ),
+            Self::Point { position, axis, given, size } => write!(
+                f,
+                "the point at position {position} has the coordinate {given} on axis {axis}, outside of the grid; allowed are 0 \
+                 to {} (invalid=\"drop\" leaves such points out)",
+                size - 1
+            ),
+            Self::Box { position, axis, lo, hi, size } => write!(
+                f,
+                "the box at position {position} goes from {lo} to {hi} on axis {axis}; it must have lo <= hi <= {size} there, hi \
+                 not included"
             ),
             Self::NotFinite { position } => write!(
                 f,

@@ -1,6 +1,6 @@
 //! The only door to floating point functions: the standard library's with the `std` feature,
 //! `libm`'s without it. Both are accurate to about one unit in the last place; they do not agree
-//! to the last bit, so no test compares floats between builds.
+//! to the last bit, so no test compares floats between builds. And one function of words.
 
 macro_rules! door {
     ($($(#[$doc:meta])* $name:ident($($arg:ident),+) = $method:ident / $libm:ident;)*) => {$(
@@ -45,4 +45,13 @@ pub(crate) const fn power_of_two(exponent: i32) -> f64 {
 pub(crate) const fn floor_log2(x: f64) -> i32 {
     debug_assert!(x >= f64::MIN_POSITIVE && x < f64::INFINITY);
     ((x.to_bits() >> 52) & 0x7ff) as i32 - 1023
+}
+
+/// The finaliser of SplitMix64 (Steele, Lea and Flood, 2014): a bijection that spreads every bit.
+#[inline]
+pub(crate) const fn mix(word: u64) -> u64 {
+    let word = word.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let word = (word ^ word >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let word = (word ^ word >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+    word ^ word >> 31
 }

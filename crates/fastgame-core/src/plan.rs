@@ -10,6 +10,7 @@ use crate::mechanism::store::PackedStore;
 use crate::profile::FrequencyProfile;
 use crate::profile::law::RowLaw;
 use crate::quantile::{median_variance, tail_of_one_row, two_sided_quantile};
+use crate::range::RangeBuilder;
 use crate::sketch::{MAX_WIDTH, SketchBuilder, SketchShape};
 use crate::vector::Builder;
 
@@ -99,6 +100,17 @@ impl SketchBuilder {
             }
         }
         Ok(best.map_or(self, |(_, _, builder)| builder))
+    }
+}
+
+impl RangeBuilder {
+    /// What the parameters amount to for the vector of all cells; the error is that of a single cell. That of counts is in
+    /// [`RangeBuilder::plan`].
+    ///
+    /// # Errors
+    /// As [`RangeBuilder::build`].
+    pub fn vector_plan(&self) -> Result<Plan> {
+        self.vector()?.1.plan()
     }
 }
 

@@ -42,7 +42,7 @@ pub struct SketchShape {
 }
 
 impl SketchShape {
-    fn check(&self) -> Result<()> {
+    pub(crate) fn check(&self) -> Result<()> {
         if !self.width.is_power_of_two() || self.width > MAX_WIDTH {
             let allowed = "a power of two from 1 to 2^30";
             return Err(Error::Parameter { name: "width", given: self.width.into(), allowed });
@@ -103,7 +103,7 @@ pub enum Weights<'a> {
 
 impl<'a> Weights<'a> {
     #[inline]
-    fn get(self, index: usize) -> i64 {
+    pub(crate) fn get(self, index: usize) -> i64 {
         match self {
             Self::All(weight) => weight,
             Self::Each(weights) => weights[index],
@@ -111,7 +111,7 @@ impl<'a> Weights<'a> {
     }
 
     /// The weights from a key on.
-    fn skip(self, keys: usize) -> Self {
+    pub(crate) fn skip(self, keys: usize) -> Self {
         match self {
             Self::All(weight) => Self::All(weight),
             Self::Each(weights) => Self::Each(&weights[keys..]),
@@ -119,23 +119,23 @@ impl<'a> Weights<'a> {
     }
 }
 
-/// Weights within the bound, one rule for live and raw sketches.
-struct Checked<'a> {
+/// Weights within the bound, one rule for all that is hashed.
+pub(crate) struct Checked<'a> {
     given: Weights<'a>,
     /// What stands for them, where some were over the bound.
     mended: Option<Vec<i64>>,
     /// The sum of absolute values.
-    total: u128,
-    dropped: u64,
+    pub(crate) total: u128,
+    pub(crate) dropped: u64,
 }
 
 impl Checked<'_> {
-    fn weights(&self) -> Weights<'_> {
+    pub(crate) fn weights(&self) -> Weights<'_> {
         self.mended.as_deref().map_or(self.given, Weights::Each)
     }
 }
 
-fn check_weights<'a>(
+pub(crate) fn check_weights<'a>(
     count: usize,
     weights: Weights<'a>,
     max_weight: u32,
@@ -186,7 +186,7 @@ fn check_weights<'a>(
 }
 
 /// Adds a batch to counters that are known not to overflow.
-fn add_batch<K: Copy + Into<Key>>(
+pub(crate) fn add_batch<K: Copy + Into<Key>>(
     counters: &mut [i64],
     hash: &HashFamily,
     bits: u32,
@@ -753,7 +753,7 @@ fn median_of_five([a, b, c, d, e]: [f64; 5]) -> f64 {
 
 /// The median of an odd number of values; reorders them. Zero is +0.0.
 #[inline]
-fn median(values: &mut [f64]) -> f64 {
+pub(crate) fn median(values: &mut [f64]) -> f64 {
     if let &mut [a, b, c, d, e] = values {
         return median_of_five([a, b, c, d, e]);
     }

@@ -14,7 +14,7 @@ use rand_core::{TryCryptoRng, TryRng};
 use crate::calibration::{self, Calibration, Mechanism, Unit};
 use crate::error::{Error, Given, Result, reserved, zeroed};
 use crate::lattice::{Bound, FAR, Index, Lattice, Quantity};
-use crate::math::sqrt;
+use crate::math::{mix, sqrt};
 use crate::mechanism::tree::{KEPT_CAPACITY, Request, TreeNoise};
 use crate::noise::FailStop;
 use crate::noise::gaussian::Gaussian;
@@ -299,14 +299,6 @@ impl Builder {
         }
         key
     }
-}
-
-/// The finaliser of SplitMix64 (Steele, Lea and Flood, 2014): a bijection that spreads every bit.
-fn mix(word: u64) -> u64 {
-    let word = word.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    let word = (word ^ word >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let word = (word ^ word >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-    word ^ word >> 31
 }
 
 /// The noise of all cells, by law and correlation.
@@ -612,7 +604,7 @@ impl ContinualVector {
             Cells::Indices(indices) => {
                 let mut wanted = core::mem::take(&mut self.wanted);
                 wanted.clear();
-                wanted.reserve_exact(indices.len());
+                wanted.try_reserve_exact(indices.len()).map_err(|_| Error::Memory)?;
                 for (position, index) in indices.iter().enumerate() {
                     wanted.push(index.below(size).map_err(|given| Error::Index { position, given, size })?);
                 }
