@@ -161,16 +161,24 @@ class Ticks:
         """
         if isinstance(times, str | dt.date | np.datetime64):
             return int(self._strictly(np.array([self._given_instant(times)]))[0])
+        shape = np.shape(times)
+        instants, missing = self.instants(times)
+        if missing.any():
+            raise ValueError("times must not be missing; there is a NaT (drop it)")
+        return self._strictly(instants).reshape(shape)
+
+    def instants(self, times: Any) -> tuple[Microseconds, npt.NDArray[np.bool_]]:
+        """Times in microseconds since 1970, and which are missing: two flat arrays. Raises as `step`."""
         aware = _column_is_aware(times)
         if aware is not None and aware != (self._zone is not None):
             raise ValueError(zone_mismatch(self, aware, "the column of times"))
-        array = np.asarray(times)
+        array = np.asarray(times).ravel()
         if array.dtype.kind == "M":
-            if np.isnat(array).any():
-                raise ValueError("times must not be missing; there is a NaT (drop it)")
-            return self._strictly(floor_microseconds(array.ravel())).reshape(array.shape)
-        instants = [self._given_instant(time) for time in array.ravel().tolist()]
-        return self._strictly(np.array(instants, dtype=np.int64)).reshape(array.shape)
+            return floor_microseconds(array), np.isnat(array)
+        given = array.tolist()
+        missing = [time is None or type(time).__name__ in ("NaTType", "NAType") for time in given]
+        instants = [0 if none else self._given_instant(time) for time, none in zip(given, missing, strict=True)]
+        return np.array(instants, dtype=np.int64), np.array(missing, dtype=bool)
 
     def time(self, step: Any) -> Any:
         """When a step ends: what is released at it counts everything before this moment.

@@ -10,6 +10,7 @@ mod keys;
 mod parameters;
 mod plan;
 mod profile;
+mod range;
 mod sketch;
 mod structure;
 mod vector;
@@ -45,6 +46,8 @@ mod _core {
     use crate::plan::Plan;
     #[pymodule_export]
     use crate::profile::FrequencyProfile;
+    #[pymodule_export]
+    use crate::range::RangeCounter;
     #[pymodule_export]
     use crate::sketch::{CountSketch, RawSketch};
     #[pymodule_export]

@@ -2,12 +2,15 @@
 
 use std::sync::Arc;
 
-use fastgame_core::{Builder, ContinualVector, Invalid, Mechanism, OnExcess, SketchBuilder, SketchShape, Unit};
+use fastgame_core::{
+    Builder, ContinualVector, Estimator, Invalid, Levels, Mechanism, OnExcess, RangeBuilder, RangeShape, SketchBuilder,
+    SketchShape, Unit,
+};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyString};
+use pyo3::types::{PyDict, PyString, PyTuple};
 
-use crate::arrays::{float_parameter, unsigned_parameter};
+use crate::arrays::{Beyond, float_parameter, integers, unsigned_parameter};
 use crate::budgets::privacy_parameter;
 use crate::error::no_entropy;
 use crate::profile::{FrequencyProfile, profile_parameter};
@@ -18,6 +21,7 @@ type Words<T> = [(&'static str, T)];
 const MECHANISMS: &Words<Mechanism> = &[("tree", Mechanism::Tree), ("tree-paper", Mechanism::TreePaper)];
 const UNITS: &Words<Unit> = &[("update", Unit::Update), ("lifetime", Unit::Lifetime)];
 const ON_EXCESS: &Words<OnExcess> = &[("error", OnExcess::Error), ("clip", OnExcess::Clip)];
+const ESTIMATORS: &Words<Estimator> = &[("least_squares", Estimator::LeastSquares), ("cover", Estimator::Cover)];
 const INVALID: &Words<Invalid> = &[("raise", Invalid::Raise), ("drop", Invalid::Drop)];
 
 /// Keyword arguments of every structure.
@@ -30,6 +34,7 @@ pub(crate) enum Kind {
     Counter,
     Vector,
     Sketch,
+    Range,
 }
 
 impl Kind {
@@ -38,36 +43,52 @@ impl Kind {
             Self::Counter => "ContinualCounter",
             Self::Vector => "ContinualVector",
             Self::Sketch => "CountSketch",
+            Self::Range => "RangeCounter",
         }
     }
 }
 
 /// The parameters of one kind alone.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 enum Own {
     Counter { max_weight: u32 },
     Vector { size: usize, max_norm: f64 },
     Sketch(SketchShape),
+    Range(OwnRange),
+}
+
+/// The parameters of a range counter.
+#[derive(Clone)]
+pub(crate) struct OwnRange {
+    pub(crate) shape: RangeShape,
+    pub(crate) estimator: &'static str,
+    /// A tuple of axes; None for a bare grid.
+    pub(crate) axes: Option<Arc<Py<PyTuple>>>,
 }
 
 impl Own {
-    fn kind(self) -> Kind {
+    fn kind(&self) -> Kind {
         match self {
             Self::Counter { .. } => Kind::Counter,
             Self::Vector { .. } => Kind::Vector,
             Self::Sketch(_) => Kind::Sketch,
+            Self::Range(_) => Kind::Range,
         }
     }
 
     /// The keywords of this kind.
-    fn names(self) -> &'static [&'static str] {
+    fn names(&self) -> &'static [&'static str] {
         match self {
             Self::Counter { .. } => &["max_weight"],
             Self::Vector { .. } => &["max_norm"],
             Self::Sketch(_) => &SHAPE,
+            Self::Range(_) => &RANGE,
         }
     }
 }
+
+/// The keywords of a range counter.
+const RANGE: [&str; 8] = ["shape", "axes", "width", "depth", "max_weight", "hash_seed", "levels", "estimator"];
 
 /// The keywords of a sketch's shape.
 const SHAPE: [&str; 4] = ["width", "depth", "max_weight", "hash_seed"];
@@ -76,6 +97,7 @@ const SHAPE: [&str; 4] = ["width", "depth", "max_weight", "hash_seed"];
 pub(crate) enum Blueprint {
     Vector(Builder),
     Sketch(SketchBuilder),
+    Range(RangeBuilder),
 }
 
 /// The parameters of a structure, as they are shown and as core takes them.
@@ -174,9 +196,12 @@ impl<'py> Search<'py> {
 
 const MAX_WEIGHT_ALLOWED: &str = "an integer from 1 to 2^31";
 
-/// A sketch's shape from keywords; `hash_seed` is drawn at random unless given.
-pub(crate) fn shape(arguments: &Arguments<'_, '_>, name: &str) -> PyResult<SketchShape> {
-    let width = unsigned_parameter(&arguments.required(name, "width")?, "width", "a power of two from 1 to 2^30")?;
+/// A sketch's shape from keywords; `hash_seed` is drawn at random unless given. Without a default a width is required.
+pub(crate) fn shape(arguments: &Arguments<'_, '_>, name: &str, width: Option<usize>) -> PyResult<SketchShape> {
+    let width = match (arguments.get("width")?, width) {
+        (None, Some(width)) => width,
+        _ => unsigned_parameter(&arguments.required(name, "width")?, "width", "a power of two from 1 to 2^30")?,
+    };
     let depth = match arguments.get("depth")? {
         Some(given) => unsigned_parameter(&given, "depth", "an odd number from 1 to 63")?,
         None => 5,
@@ -200,7 +225,7 @@ pub(crate) fn raw_parameters(arguments: &Arguments<'_, '_>) -> PyResult<(SketchS
     arguments.refuse_others(NAME, &SHAPE, &["on_excess", "invalid"])?;
     let (_, on_excess) = arguments.word("on_excess", ON_EXCESS)?;
     let (_, invalid) = arguments.word("invalid", INVALID)?;
-    Ok((shape(arguments, NAME)?, on_excess, invalid))
+    Ok((shape(arguments, NAME, None)?, on_excess, invalid))
 }
 
 impl Parameters {
@@ -222,7 +247,42 @@ impl Parameters {
     pub(crate) fn sketch(arguments: &Arguments<'_, '_>) -> PyResult<Self> {
         let name = Kind::Sketch.name();
         arguments.refuse_others(name, &SHAPE, COMMON)?;
-        Self::new(arguments, Own::Sketch(shape(arguments, name)?))
+        Self::new(arguments, Own::Sketch(shape(arguments, name, None)?))
+    }
+
+    pub(crate) fn range(py: Python<'_>, arguments: &Arguments<'_, '_>) -> PyResult<Self> {
+        let name = Kind::Range.name();
+        arguments.refuse_others(name, &RANGE, COMMON)?;
+        let given = |word| Ok::<_, PyErr>(arguments.get(word)?.filter(|object| !object.is_none()));
+        let (sizes, axes) = match (given("shape")?, given("axes")?) {
+            (Some(shape), None) => (grid_shape(&shape)?, None),
+            (None, Some(axes)) => {
+                let checked = py.import("fastgame._ranges")?.getattr("checked_axes")?.call1((axes,))?;
+                let (axes, sizes): (Py<PyTuple>, Vec<u64>) = checked.extract()?;
+                (sizes, Some(Arc::new(axes)))
+            }
+            _ => {
+                return Err(PyTypeError::new_err(format!(
+                    "{name}() takes either shape (the sizes of a grid) or axes (fastgame.axis)"
+                )));
+            }
+        };
+        let SketchShape { width, depth, max_weight, hash_seed } = shape(arguments, name, Some(4096))?;
+        let levels = match arguments.get("levels")? {
+            None => Levels::Every(2),
+            Some(word) if word.is_instance_of::<PyString>() && word.eq("dyadic")? => Levels::Dyadic,
+            Some(spacing) => {
+                let allowed = "\"dyadic\", or an integer from 1 to 8: every how many levels one is kept";
+                if spacing.is_instance_of::<PyString>() {
+                    let given = spacing.repr()?;
+                    return Err(PyValueError::new_err(format!("levels must be {allowed}; {given} was given")));
+                }
+                Levels::Every(unsigned_parameter(&spacing, "levels", allowed)?)
+            }
+        };
+        let (word, estimator) = arguments.word("estimator", ESTIMATORS)?;
+        let shape = RangeShape { sizes, width, depth, max_weight, hash_seed, levels, estimator };
+        Self::new(arguments, Own::Range(OwnRange { shape, estimator: word, axes }))
     }
 
     fn new(arguments: &Arguments<'_, '_>, own: Own) -> PyResult<Self> {
@@ -267,23 +327,37 @@ impl Parameters {
                 Self::vector(&size, &arguments)
             }
             Kind::Sketch => Self::sketch(&arguments),
+            Kind::Range => Self::range(keywords.py(), &arguments),
         }
     }
 
     /// All keywords, as they were given or are by default.
     pub(crate) fn keywords<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let keywords = PyDict::new(py);
-        match self.own {
+        let sketch = |shape: SketchShape| {
+            keywords.set_item("width", shape.width)?;
+            keywords.set_item("depth", shape.depth)?;
+            keywords.set_item("max_weight", shape.max_weight)?;
+            keywords.set_item("hash_seed", shape.hash_seed)
+        };
+        match &self.own {
             Own::Counter { max_weight } => keywords.set_item("max_weight", max_weight)?,
             Own::Vector { size, max_norm } => {
                 keywords.set_item("size", size)?;
                 keywords.set_item("max_norm", max_norm)?;
             }
-            Own::Sketch(shape) => {
-                keywords.set_item("width", shape.width)?;
-                keywords.set_item("depth", shape.depth)?;
-                keywords.set_item("max_weight", shape.max_weight)?;
-                keywords.set_item("hash_seed", shape.hash_seed)?;
+            Own::Sketch(shape) => sketch(*shape)?,
+            Own::Range(range) => {
+                match &range.axes {
+                    Some(axes) => keywords.set_item("axes", axes.bind(py))?,
+                    None => keywords.set_item("shape", PyTuple::new(py, &range.shape.sizes)?)?,
+                }
+                sketch(range.sketch())?;
+                match range.shape.levels {
+                    Levels::Every(spacing) => keywords.set_item("levels", spacing)?,
+                    _ => keywords.set_item("levels", "dyadic")?,
+                }
+                keywords.set_item("estimator", range.estimator)?;
             }
         }
         keywords.set_item("horizon", self.horizon)?;
@@ -309,19 +383,21 @@ impl Parameters {
 
     pub(crate) fn blueprint(&self) -> Blueprint {
         let base = self.base.clone();
-        match self.own {
-            Own::Counter { max_weight } => Blueprint::Vector(base.cells(1).max_weight(max_weight)),
-            Own::Vector { size, max_norm } => Blueprint::Vector(base.cells(size).max_norm(max_norm)),
-            Own::Sketch(shape) => Blueprint::Sketch(SketchBuilder::new(base, shape)),
+        match &self.own {
+            Own::Counter { max_weight } => Blueprint::Vector(base.cells(1).max_weight(*max_weight)),
+            Own::Vector { size, max_norm } => Blueprint::Vector(base.cells(*size).max_norm(*max_norm)),
+            Own::Sketch(shape) => Blueprint::Sketch(SketchBuilder::new(base, *shape)),
+            Own::Range(range) => Blueprint::Range(RangeBuilder::new(base, range.shape.clone())),
         }
     }
 
-    /// The number of cells.
+    /// How much work it is to read all.
     pub(crate) fn cells(&self) -> usize {
-        match self.own {
+        match &self.own {
             Own::Counter { .. } => 1,
-            Own::Vector { size, .. } => size,
-            Own::Sketch(SketchShape { width, depth, .. }) => width.saturating_mul(depth),
+            Own::Vector { size, .. } => *size,
+            Own::Sketch(SketchShape { width, depth, .. }) => width.saturating_mul(*depth),
+            Own::Range(_) => usize::MAX,
         }
     }
 
@@ -340,16 +416,33 @@ impl Parameters {
         if let Own::Sketch(shape) = self.own { Some(shape) } else { None }
     }
 
+    /// Of a range counter; others have none.
+    pub(crate) fn own_range(&self) -> Option<&OwnRange> {
+        if let Own::Range(range) = &self.own { Some(range) } else { None }
+    }
+
     pub(crate) fn privacy(&self, py: Python<'_>) -> Py<PyAny> {
         self.privacy.clone_ref(py)
     }
 
     /// The call that makes the structure: what `repr` shows. All of it is public.
     pub(crate) fn describe(&self, py: Python<'_>) -> PyResult<String> {
-        let own = match self.own {
+        let own = match &self.own {
             Own::Counter { max_weight } => format!("max_weight={max_weight}"),
             Own::Vector { size, max_norm } => format!("size={size}, max_norm={max_norm:?}"),
-            Own::Sketch(shape) => describe_shape(&shape),
+            Own::Sketch(shape) => describe_shape(shape),
+            Own::Range(range) => {
+                let grid = match &range.axes {
+                    Some(axes) => format!("axes={}", axes.bind(py).repr()?),
+                    None => format!("shape={}", PyTuple::new(py, &range.shape.sizes)?.repr()?),
+                };
+                let levels = match range.shape.levels {
+                    Levels::Every(spacing) => spacing.to_string(),
+                    _ => "'dyadic'".into(),
+                };
+                let estimator = range.estimator;
+                format!("{grid}, {}, levels={levels}, estimator='{estimator}'", describe_shape(&range.sketch()))
+            }
         };
         let Self { horizon, mechanism, protect, contributions, on_excess, invalid, .. } = self;
         let privacy = self.privacy.bind(py).repr()?;
@@ -360,6 +453,30 @@ impl Parameters {
             self.kind().name()
         ))
     }
+}
+
+impl OwnRange {
+    /// The shape of a component that is a sketch.
+    pub(crate) fn sketch(&self) -> SketchShape {
+        let RangeShape { width, depth, max_weight, hash_seed, .. } = self.shape;
+        SketchShape { width, depth, max_weight, hash_seed }
+    }
+}
+
+/// The sizes of a grid: a number for one axis, or one for each.
+fn grid_shape(given: &Bound<'_, PyAny>) -> PyResult<Vec<u64>> {
+    let sizes = integers(given, "shape", Beyond::Refuse)?;
+    if sizes.shape.len() > 1 {
+        return Err(PyValueError::new_err(format!(
+            "shape must be an integer, or one for each axis; an array of shape {:?} was given",
+            sizes.shape
+        )));
+    }
+    let size = |size: i64| {
+        u64::try_from(size)
+            .map_err(|_| PyValueError::new_err(format!("shape must have sizes from 1 to 2^62; {size} was given")))
+    };
+    sizes.values.into_weights().into_iter().map(size).collect()
 }
 
 pub(crate) fn describe_shape(shape: &SketchShape) -> String {

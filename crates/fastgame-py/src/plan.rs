@@ -1,14 +1,16 @@
 //! `Plan`: what a structure would cost, before any data.
 
-use pyo3::exceptions::PyTypeError;
+use fastgame_core::{BoxError, RangePlan};
+use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyAny, PyDict, PyMappingProxy};
 
-use crate::arrays::{Argument, float_parameter, unsigned_parameter};
+use crate::arrays::{Argument, Beyond, float_parameter, integers, unsigned_parameter};
 use crate::counter::ContinualCounter;
 use crate::error::CoreError;
 use crate::parameters::{Blueprint, Kind, Parameters, Search};
 use crate::profile::profile_parameter;
+use crate::range::{RangeCounter, boxes_of};
 use crate::sketch::CountSketch;
 use crate::vector::ContinualVector;
 
@@ -18,17 +20,32 @@ use crate::vector::ContinualVector;
 /// `build()` makes the structure. Plans of the same structure with the same parameters are equal.
 #[pyclass(frozen, module = "fastgame")]
 pub(crate) struct Plan {
+    /// Of the cells; for a range counter they are not yet its answers.
     plan: fastgame_core::Plan,
+    /// Of a range counter.
+    range: Option<RangePlan>,
     parameters: Parameters,
 }
 
 impl Plan {
     pub(crate) fn new(parameters: Parameters) -> PyResult<Self> {
+        let mut range = None;
         let plan = match parameters.blueprint() {
             Blueprint::Vector(builder) => builder.plan(),
             Blueprint::Sketch(builder) => builder.plan(),
+            Blueprint::Range(builder) => {
+                range = Some(builder.plan().map_err(CoreError)?);
+                builder.vector_plan()
+            }
         };
-        Ok(Self { plan: plan.map_err(CoreError)?, parameters })
+        Ok(Self { plan: plan.map_err(CoreError)?, range, parameters })
+    }
+
+    /// The plan of a range counter; others have no boxes.
+    fn boxes(&self) -> PyResult<&RangePlan> {
+        self.range.as_ref().ok_or_else(|| {
+            PyTypeError::new_err(format!("a {} has no boxes; a RangeCounter has", self.parameters.kind().name()))
+        })
     }
 
     /// The plan of the suggested shape.
@@ -40,6 +57,11 @@ impl Plan {
         let profile = profile.get();
         let found = py.detach(|| builder.suggest(&profile.0, confidence, max_cells)).map_err(CoreError)?;
         Self::new(parameters.with_shape(found.shape()))
+    }
+
+    /// The noise of an answer over that of its cells, as far as they are not the same: of a range counter's random box.
+    fn scale(&self) -> f64 {
+        self.range.as_ref().map_or(1.0, |range| range.of_random_boxes().noise_factor().sqrt())
     }
 
     /// The step that is meant: the last, unless one is given.
@@ -100,12 +122,84 @@ impl Plan {
     }
 
     /// How many cells a read touches, and draws noise for: of so many cells of a vector, or of estimates of so many keys
-    /// of a sketch. None: a read of everything.
+    /// of a sketch. None: a read of everything. Of a range counter: of so many random boxes on average, or of one.
     #[pyo3(signature = (keys = None))]
     fn cells_read(&self, keys: Option<&Bound<'_, PyAny>>) -> PyResult<u64> {
         let allowed = "None or an integer from 0 to 2^64 - 1";
         let keys = keys.map(|given| unsigned_parameter(given, "keys", allowed)).transpose()?;
-        Ok(self.plan.cells_read(keys))
+        let Some(range) = &self.range else { return Ok(self.plan.cells_read(keys)) };
+        Ok((range.of_random_boxes().cells_read() * keys.unwrap_or(1) as f64).ceil() as u64)
+    }
+
+    /// How many components a range counter has, and how many of them are dense: a tuple.
+    #[getter]
+    fn components(&self) -> PyResult<(usize, usize)> {
+        self.boxes().map(RangePlan::components)
+    }
+
+    /// The cost and the error of a count of a range counter.
+    ///
+    /// Parameters
+    /// ----------
+    /// lo, hi
+    ///     One box, as `RangeCounter.count` takes it.
+    /// sides : tuple of int, optional
+    ///     Instead: boxes of these side lengths, in coordinates of the grid, on average over their positions. Without either:
+    ///     random boxes, all that are not empty as likely.
+    /// confidence : float
+    /// second_moment : float
+    ///     Of the counts of the rectangles of a sketched component, for what collisions add: n points make from n (each
+    ///     in a rectangle of its own) to n^2 (all in one). 0: noise alone.
+    ///
+    /// Returns
+    /// -------
+    /// BoxPlan(cells_read, noise_std, std, error): how many cells are read, the standard deviation of the noise, that with
+    /// collisions, and what the error stays within with probability `confidence`.
+    #[pyo3(
+        name = "box",
+        signature = (lo = None, hi = None, *, sides = None, confidence = Argument::Absent, second_moment = Argument::Absent),
+        text_signature = "($self, lo=None, hi=None, *, sides=None, confidence=0.95, second_moment=0.0)"
+    )]
+    fn of_box<'py>(
+        &self,
+        py: Python<'py>,
+        lo: Option<&Bound<'py, PyAny>>,
+        hi: Option<&Bound<'py, PyAny>>,
+        sides: Option<&Bound<'py, PyAny>>,
+        confidence: Argument<'_>,
+        second_moment: Argument<'_>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let range = self.boxes()?;
+        let confidence = match confidence {
+            Argument::Given(given) => float_parameter(&given, "confidence")?,
+            Argument::Absent => 0.95,
+        };
+        let second_moment = match second_moment {
+            Argument::Given(given) => float_parameter(&given, "second_moment")?,
+            Argument::Absent => 0.0,
+        };
+        if !(second_moment >= 0.0 && second_moment.is_finite()) {
+            return Err(PyValueError::new_err(format!(
+                "second_moment must be a number that is at least 0; {second_moment} was given"
+            )));
+        }
+        let cost: BoxError = match (lo, sides) {
+            (None, None) => range.of_random_boxes(),
+            (Some(lo), None) => {
+                let Some(own) = self.parameters.own_range() else { return Err(PyTypeError::new_err("no boxes")) };
+                range.of_box(&boxes_of(py, own, lo, hi)?).map_err(CoreError)?
+            }
+            (None, Some(sides)) => {
+                let sides = integers(sides, "sides", Beyond::Refuse)?.values.into_weights();
+                // A negative one is as wrong as one of length 0.
+                let sides: Vec<u64> = sides.into_iter().map(|side| u64::try_from(side).unwrap_or(0)).collect();
+                range.of_sides(&sides).map_err(CoreError)?
+            }
+            (Some(_), Some(_)) => return Err(PyTypeError::new_err("give either a box or sides, not both")),
+        };
+        let error = cost.error(confidence, second_moment).map_err(CoreError)?;
+        let class = py.import("fastgame._results")?.getattr("BoxPlan")?;
+        class.call1((cost.cells_read(), cost.noise_std(), cost.std(second_moment), error))
     }
 
     /// The step of the lattice on which releases lie.
@@ -132,7 +226,8 @@ impl Plan {
         self.plan.memory_at_most(false)
     }
 
-    /// The error that `releases` given releases all stay within with probability `confidence` (or more: union bound).
+    /// The error that `releases` given releases all stay within with probability `confidence` (or more: union bound). Of a
+    /// range counter: that of a random box by noise alone; see `box`.
     ///
     /// Parameters
     /// ----------
@@ -173,7 +268,7 @@ impl Plan {
         let step = self.step(at)?;
         let profile = profile.map(profile_parameter).transpose()?.map(Bound::get);
         let error = py.detach(|| self.plan.error_at(step, confidence, releases, profile.map(|profile| &profile.0)));
-        Ok(error.map_err(CoreError)?)
+        Ok(error.map_err(CoreError)? * self.scale())
     }
 
     /// The standard deviation of the error of one answer: of a cell, or of a sketch's estimate.
@@ -185,7 +280,7 @@ impl Plan {
         let step = self.step(at)?;
         let profile = profile.map(profile_parameter).transpose()?.map(Bound::get);
         let std = py.detach(|| self.plan.std_at(step, profile.map(|profile| &profile.0)));
-        Ok(std.map_err(CoreError)?)
+        Ok(std.map_err(CoreError)? * self.scale())
     }
 
     /// The plan as rows of a name and a text: what printing it shows.
@@ -244,6 +339,7 @@ impl Plan {
             Kind::Counter => Py::new(py, ContinualCounter::build(parameters)?)?.into_any(),
             Kind::Vector => Py::new(py, ContinualVector::build(parameters)?)?.into_any(),
             Kind::Sketch => Py::new(py, CountSketch::build(parameters)?)?.into_any(),
+            Kind::Range => Py::new(py, RangeCounter::build(parameters)?)?.into_any(),
         })
     }
 

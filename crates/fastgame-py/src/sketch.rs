@@ -63,7 +63,7 @@ pub(crate) struct CountSketch {
 }
 
 /// Something of the package's Python half, such as the named tuples of results.
-fn imported<'py>(
+pub(crate) fn imported<'py>(
     py: Python<'py>,
     cell: &'static PyOnceLock<Py<PyAny>>,
     module: &str,
@@ -73,18 +73,22 @@ fn imported<'py>(
 }
 
 /// A class of results.
-fn result_class<'py>(py: Python<'py>, cell: &'static PyOnceLock<Py<PyAny>>, name: &str) -> PyResult<Bound<'py, PyAny>> {
+pub(crate) fn result_class<'py>(
+    py: Python<'py>,
+    cell: &'static PyOnceLock<Py<PyAny>>,
+    name: &str,
+) -> PyResult<Bound<'py, PyAny>> {
     imported(py, cell, "fastgame._results", name)
 }
 
 /// Weights in owned memory.
-enum OwnedWeights {
+pub(crate) enum OwnedWeights {
     All(i64),
     Each(Vec<i64>),
 }
 
 impl OwnedWeights {
-    fn get(&self) -> Weights<'_> {
+    pub(crate) fn get(&self) -> Weights<'_> {
         match self {
             Self::All(weight) => Weights::All(*weight),
             Self::Each(weights) => Weights::Each(weights),
@@ -93,7 +97,7 @@ impl OwnedWeights {
 }
 
 /// Weights for `count` keys: one for all, or one each.
-fn weights(given: Argument<'_>, count: usize, scalar: bool) -> PyResult<OwnedWeights> {
+pub(crate) fn weights(given: Argument<'_>, count: usize, scalar: bool) -> PyResult<OwnedWeights> {
     let Argument::Given(given) = given else { return Ok(OwnedWeights::All(1)) };
     let weights = integers(&given, "weights", Beyond::Saturate)?;
     let (shape, values) = (weights.shape, weights.values.into_weights());

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use chacha20::ChaCha12Rng;
 use fastgame_core::rand_core::SeedableRng;
-use fastgame_core::{Cells, ContinualVector, CountSketch, Error, Index, Quantity, Rows};
+use fastgame_core::{Cells, ContinualVector, CountSketch, Error, Index, Quantity, RangeCounter, Rows};
 use pyo3::prelude::*;
 use pyo3::sync::MutexExt;
 
@@ -63,6 +63,7 @@ pub(crate) struct Live {
 enum Engine {
     Vector(ContinualVector),
     Sketch(CountSketch),
+    Range(RangeCounter),
 }
 
 /// Python lets the class of an object be changed to one of equal layout; a method then finds the wrong engine.
@@ -73,6 +74,7 @@ impl Live {
         match &self.engine {
             Engine::Vector(vector) => vector,
             Engine::Sketch(sketch) => sketch.vector(),
+            Engine::Range(range) => range.vector(),
         }
     }
 
@@ -80,6 +82,7 @@ impl Live {
         match &mut self.engine {
             Engine::Vector(vector) => vector.advance(to),
             Engine::Sketch(sketch) => sketch.advance(to),
+            Engine::Range(range) => range.advance(to),
         }
     }
 
@@ -87,6 +90,7 @@ impl Live {
         match &self.engine {
             Engine::Vector(vector) => vector.memory(),
             Engine::Sketch(sketch) => sketch.memory(),
+            Engine::Range(range) => range.memory(),
         }
     }
 }
@@ -118,6 +122,10 @@ impl Structure {
             Blueprint::Sketch(builder) => {
                 let key = seed.map(|seed| builder.insecure_key(kind, seed)).transpose().map_err(CoreError)?;
                 (Engine::Sketch(builder.build().map_err(CoreError)?), key)
+            }
+            Blueprint::Range(builder) => {
+                let key = seed.map(|seed| builder.insecure_key(kind, seed)).transpose().map_err(CoreError)?;
+                (Engine::Range(builder.build().map_err(CoreError)?), key)
             }
         };
         let key = match insecure_key {
@@ -201,6 +209,33 @@ impl Structure {
         self.call(py, work, |live| {
             let Engine::Sketch(sketch) = &mut live.engine else { return Err(WRONG_ENGINE) };
             live.dropped += update(sketch)?;
+            Ok(())
+        })
+    }
+
+    /// Calls the range counter with its generator.
+    pub(crate) fn with_range<T: Send>(
+        &self,
+        py: Python<'_>,
+        work: usize,
+        call: impl FnOnce(&mut RangeCounter, &mut ChaCha12Rng) -> Result<T, Error> + Send,
+    ) -> PyResult<T> {
+        self.call(py, work, |live| {
+            let Engine::Range(range) = &mut live.engine else { return Err(WRONG_ENGINE) };
+            call(range, &mut live.rng)
+        })
+    }
+
+    /// Updates the range counter, and counts for the operator what was dropped.
+    pub(crate) fn update_range(
+        &self,
+        py: Python<'_>,
+        work: usize,
+        update: impl FnOnce(&mut RangeCounter) -> Result<u64, Error> + Send,
+    ) -> PyResult<()> {
+        self.call(py, work, |live| {
+            let Engine::Range(range) = &mut live.engine else { return Err(WRONG_ENGINE) };
+            live.dropped += update(range)?;
             Ok(())
         })
     }

@@ -1,0 +1,269 @@
+"""Between the values of axes and the places of a range counter's grid, and what is computed from its counts."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import operator
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from fastgame._results import Grid, HeavyHitters, Top
+from fastgame.axis import Axis
+
+Places = npt.NDArray[np.int64]
+
+
+def checked_axes(axes: Any) -> tuple[tuple[Axis, ...], list[int]]:
+    """The axes as a tuple, and the sizes of their grid."""
+    if isinstance(axes, Axis):
+        axes = [axes]
+    if not isinstance(axes, Iterable) or not all(isinstance(axis, Axis) for axis in (axes := tuple(axes))):
+        raise TypeError("axes must be a list of axes of fastgame.axis, such as axis.Regular(100, 0, 5000)")
+    names = [axis.name for axis in axes if axis.name is not None]
+    if len(set(names)) < len(names):
+        raise ValueError(f"the axes must have different names; {names} were given")
+    return axes, [axis.extent for axis in axes]
+
+
+def points(axes: tuple[Axis, ...], given: Any, drop: bool) -> Places:
+    """Points as places, a row each; a single point is one row without a second dimension.
+
+    With `drop`, values without a bin have the place -1, which the counter drops; else they are an error.
+    """
+    columns, single = _columns(axes, given)
+    found = [axis.index(column) for axis, column in zip(axes, columns, strict=True)]
+    lengths = {len(places) for places in found}
+    if len(lengths) > 1:
+        raise ValueError(f"points must have a value on each axis; columns of lengths {sorted(lengths)} were given")
+    if not drop:
+        for axis, places in zip(axes, found, strict=True):
+            if places.size and places.min() < 0:
+                raise ValueError(
+                    f"the point at position {int(np.argmin(places >= 0))} has no bin on {axis!r}: it is missing, or the "
+                    'axis has no flow bin there (invalid="drop" leaves such points out)'
+                )
+    rows = np.stack(found, axis=1) if found else np.empty((0, 0), dtype=np.int64)
+    return rows[0] if single else rows
+
+
+def _columns(axes: tuple[Axis, ...], given: Any) -> tuple[Sequence[Any], bool]:
+    """A column for each axis, and whether it is a single point."""
+    names = [axis.name for axis in axes]
+    if isinstance(given, Mapping) or hasattr(type(given), "columns") or hasattr(type(given), "column_names"):
+        if None in names:
+            raise TypeError("a table of points needs axes with names")
+        parts = [given[name] for name in names]
+        single = all(np.ndim(part) == 0 or isinstance(part, str) for part in parts)
+        return [[part] for part in parts] if single else parts, single
+    if isinstance(given, tuple) and len(given) == len(axes):
+        single = all(_is_single(part) for part in given)
+        return [[part] for part in given] if single else list(given), single
+    if len(axes) == 1:
+        single = _is_single(given)
+        if not single and np.ndim(given) == 2:
+            given = np.asarray(given)[:, 0]
+        return [[given] if single else given], single
+    if isinstance(given, np.ndarray):
+        if given.ndim not in (1, 2) or given.shape[-1] != len(axes):
+            raise ValueError(
+                f"points must have the shape ({len(axes)},) for one, or (n, {len(axes)}); {given.shape} was given"
+            )
+        return list(np.atleast_2d(given).T), given.ndim == 1
+    rows = list(given)
+    if rows and all(_is_single(part) for part in rows) and len(rows) == len(axes):
+        return [[part] for part in rows], True
+    for position, row in enumerate(rows):
+        if _is_single(row) or len(row) != len(axes):
+            raise ValueError(f"points must have {len(axes)} values each; the one at position {position} has not")
+    return [list(column) for column in zip(*rows, strict=True)] if rows else [[] for _ in axes], False
+
+
+def _is_single(value: Any) -> bool:
+    if value is None or isinstance(value, str | bytes):
+        return True
+    return not hasattr(type(value), "__len__") or (isinstance(value, np.ndarray) and value.ndim == 0)
+
+
+def boxes(axes: tuple[Axis, ...], lo: Any, hi: Any) -> tuple[Places, Places]:
+    """Boxes as their corners in the grid: arrays of shape (axes,) for one, or (n, axes)."""
+    if isinstance(lo, Mapping):
+        if hi is not None:
+            raise TypeError("a box given by the names of axes is one argument; two were given")
+        return _named_boxes(axes, lo)
+    if hi is None:
+        raise TypeError("a box is given by two corners, or by a dict from the names of axes to (from, to)")
+    low, high = (_corners(axes, corner) for corner in (lo, hi))
+    if len(low) != len(high) or {len(low[0]), len(high[0])} == {1} - {1}:
+        raise ValueError("lo and hi must be corners of as many boxes")
+    single = all(_is_corner(axes, corner) for corner in (lo, hi))
+    count = max(len(low), len(high))
+    if len(low) != count or len(high) != count:
+        raise ValueError(f"lo and hi must be corners of as many boxes; {len(low)} and {len(high)} were given")
+    found = np.array(
+        [
+            [axis.interval((a, b)) for axis, a, b in zip(axes, first, last, strict=True)]
+            for first, last in zip(low, high, strict=True)
+        ],
+        dtype=np.int64,
+    ).reshape(count, len(axes), 2)
+    return (found[0, :, 0], found[0, :, 1]) if single else (found[:, :, 0], found[:, :, 1])
+
+
+def _is_corner(axes: tuple[Axis, ...], corner: Any) -> bool:
+    """Whether it is the corner of one box, and not those of several."""
+    if len(axes) == 1:
+        return _is_single(corner)
+    return all(_is_single(value) for value in corner)
+
+
+def _corners(axes: tuple[Axis, ...], corner: Any) -> list[Sequence[Any]]:
+    """The corners of boxes, one sequence of values each."""
+    if _is_corner(axes, corner):
+        corners = [[corner] if len(axes) == 1 else list(corner)]
+    elif len(axes) == 1:
+        corners = [[value] if _is_single(value) else list(value) for value in corner]
+    else:
+        corners = [list(row) for row in corner]
+    for row in corners:
+        if len(row) != len(axes):
+            raise ValueError(f"a corner must have {len(axes)} values, one for each axis; {len(row)} were given")
+    return corners
+
+
+def _named_boxes(axes: tuple[Axis, ...], given: Mapping[str, Any]) -> tuple[Places, Places]:
+    names = [axis.name for axis in axes]
+    for name in given:
+        if name not in names:
+            known = ", ".join(repr(known) for known in names if known is not None) or "none has a name"
+            raise ValueError(f"there is no axis {name!r}; the axes are {known}")
+    sides: list[list[tuple[int, int]]] = []
+    counts = set()
+    for axis in axes:
+        bounds = given.get(axis.name) if axis.name is not None else None
+        if bounds is None:
+            sides.append([(0, axis.extent)])
+        elif isinstance(bounds, str) or (isinstance(bounds, tuple) and all(map(_is_single, bounds))):
+            sides.append([axis.interval(bounds)])
+        elif isinstance(bounds, tuple) and len(bounds) == 2:
+            several = [bound for bound in bounds if not _is_single(bound)]
+            length = len(several[0])
+            low, high = ([bound] * length if _is_single(bound) else list(bound) for bound in bounds)
+            if len(low) != len(high):
+                raise ValueError(f"the bounds of {axis.name!r} must be as many; {len(low)} and {len(high)} were given")
+            sides.append([axis.interval(pair) for pair in zip(low, high, strict=True)])
+            counts.add(length)
+        else:
+            # Categories, or pairs.
+            sides.append([axis.interval(bound) for bound in bounds])
+            counts.add(len(sides[-1]))
+    if len(counts) > 1:
+        raise ValueError(f"the axes must name as many boxes each, or one; {sorted(counts)} were given")
+    count = counts.pop() if counts else 1
+    several_boxes = any(len(side) != 1 for side in sides) or count != 1
+    wide = np.array([side * count if len(side) == 1 else side for side in sides], dtype=np.int64)
+    wide = wide.reshape(len(axes), count, 2)
+    lo, hi = wide[:, :, 0].T, wide[:, :, 1].T
+    return (np.ascontiguousarray(lo), np.ascontiguousarray(hi)) if several_boxes else (lo[0].copy(), hi[0].copy())
+
+
+def values(axes: tuple[Axis, ...] | None, places: list[int], shape: list[int]) -> Any:
+    """Places of the only axis as its values, in a shape."""
+    if axes is None:
+        found: Any = np.array(places, dtype=np.int64).reshape(shape)
+        return int(found) if found.ndim == 0 else found
+    keys = [axes[0].key(place) for place in places]
+    return keys[0] if not shape else np.array(keys).reshape(shape)
+
+
+def cdf(counter: Any, x: Any) -> Any:
+    """The released share before edges."""
+    if len(counter.shape) != 1:
+        raise ValueError(f"a cdf is one of a single axis; this counter has {len(counter.shape)}")
+    single = _is_single(x)
+    wanted = [x] if single else list(x)
+    if counter.axes is None:
+        ends = [operator.index(value) for value in wanted]
+        bottom, top = 0, counter.shape[0]
+    else:
+        ends, bottom, top = [counter.axes[0].bound(value) for value in wanted], 0, counter.axes[0].extent
+    starts = np.full(len(ends) + 1, bottom, dtype=np.int64)
+    counts = _count_places(counter, starts[:, None], np.array([*ends, top], dtype=np.int64)[:, None], False)[0]
+    shares = counts[:-1] / counts[-1]
+    return float(shares[0]) if single else shares
+
+
+def _count_places(counter: Any, lo: Places, hi: Places, error: bool) -> tuple[Any, Any]:
+    """Counts of boxes given by places, whether or not there are axes."""
+    found = counter._count_places(lo, hi, error)
+    return (found.value, found.std) if error else (found, None)
+
+
+def heavy_hitters(axes: tuple[Axis, ...] | None, places: list[int], counts: list[float], complete: bool) -> HeavyHitters:
+    """Places and counts as keys and counts."""
+    keys = places if axes is None else [axes[0].key(place) for place in places]
+    return HeavyHitters([Top(key, count) for key, count in zip(keys, counts, strict=True)], complete)
+
+
+def grid(counter: Any, bins: Any, error: bool) -> Grid:
+    """Counts of a coarser grid."""
+    dims = len(counter.shape)
+    most = [operator.index(bins)] * dims if np.ndim(bins) == 0 else [operator.index(most) for most in bins]
+    if len(most) != dims:
+        raise ValueError(f"bins must be a number, or one for each of the {dims} axes; {len(most)} were given")
+    return _counted(counter, [_cuts(counter, axis, most[axis]) for axis in range(dims)], error)
+
+
+def marginal(counter: Any, axis: Any, bins: Any, error: bool) -> Grid:
+    """Counts along one axis, over all of the others."""
+    dims = len(counter.shape)
+    if isinstance(axis, str):
+        names = [] if counter.axes is None else [known.name for known in counter.axes]
+        if axis not in names:
+            raise ValueError(f"there is no axis {axis!r}; the axes are {', '.join(map(repr, names)) or 'without names'}")
+        number = names.index(axis)
+    else:
+        number = operator.index(axis)
+        if not 0 <= number < dims:
+            raise ValueError(f"axis must be from 0 to {dims - 1}, or a name; {number} was given")
+    whole = [np.array([0, size], dtype=np.int64) for size in counter.shape]
+    whole[number] = _cuts(counter, number, operator.index(bins))
+    found = _counted(counter, whole, error)
+    std = None if found.std is None else found.std.reshape(-1)
+    return Grid(found.value.reshape(-1), std, (found.edges[number],))
+
+
+def _cuts(counter: Any, axis: int, most: int) -> Places:
+    """Places that cut an axis into at most so many parts of equal size, without flow bins."""
+    if most < 1:
+        raise ValueError(f"bins must be at least 1; {most} were given")
+    first, end = (0, counter.shape[axis]) if counter.axes is None else counter.axes[axis].inner
+    size = end - first
+    side = -(-size // most)
+    if counter.axes is None:
+        # Rectangles of the structure itself have the least noise.
+        side = 1 << (side - 1).bit_length()
+    return np.append(np.arange(first, end, side, dtype=np.int64), end)
+
+
+def _counted(counter: Any, cuts: Sequence[Places], error: bool) -> Grid:
+    shape = tuple(len(cut) - 1 for cut in cuts)
+    if math.prod(shape) > 1 << 24:
+        raise ValueError(f"a grid must have at most 2^24 cells; {' x '.join(map(str, shape))} were asked for")
+    corners = [np.array(list(itertools.product(*(part[side:][:-1 + side or None] for part in cuts)))) for side in (0, 1)]
+    value, std = _count_places(counter, *corners, error)
+    edges = tuple(_edges(counter, axis, cut) for axis, cut in enumerate(cuts))
+    return Grid(value.reshape(shape), None if std is None else std.reshape(shape), edges)
+
+
+def _edges(counter: Any, axis: int, cut: Places) -> Any:
+    if counter.axes is None:
+        return cut
+    known = counter.axes[axis]
+    if isinstance(known.edges, list):
+        return known.edges
+    first, _ = known.inner
+    return known.edges[np.clip(cut - first, 0, known.size)]

@@ -1,0 +1,549 @@
+"""Axes of range counters: from values to cells of a grid, with public edges.
+
+The words and rules are those of boost-histogram: bins are half-open, ``[edge, next edge)``; what lies outside goes to the
+flow bins below and above, which are cells of the grid like any other, with noise of their own. Edges are parameters of
+the structure: they must be known without looking at the data.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import math
+import operator
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Any, NoReturn
+
+import numpy as np
+import numpy.typing as npt
+
+from fastgame._ticks import Ticks
+
+__all__ = ["Axis", "Datetime", "Integer", "Regular", "StrCategory", "Variable"]
+
+Places = npt.NDArray[np.int64]
+
+_MOST_BINS = 1 << 62
+
+
+class Axis(ABC):
+    """What all axes have.
+
+    Parameters
+    ----------
+    size : int
+        The number of bins, without flow bins.
+    name : str, optional
+        By which boxes and tables call it.
+    underflow, overflow : bool
+        Whether there is a bin for what lies below, or above.
+    """
+
+    def __init__(self, size: int, name: str | None, underflow: bool, overflow: bool) -> None:
+        if not 1 <= size + underflow + overflow <= _MOST_BINS:
+            raise ValueError(f"an axis must have from 1 to 2^62 bins; {size} were given")
+        if name is not None and not isinstance(name, str):
+            raise TypeError(f"the name of an axis must be text; {type(name).__name__} was given")
+        self.size, self.name = size, name
+        self.underflow, self.overflow = bool(underflow), bool(overflow)
+
+    @property
+    def extent(self) -> int:
+        """The number of bins, flow bins included: the size of the grid."""
+        return self.size + self.underflow + self.overflow
+
+    @abstractmethod
+    def index(self, values: Any) -> Places:
+        """The places of values in the grid: an array of int64, from 0 to extent - 1; -1 where there is no bin for it.
+
+        Raises ValueError or TypeError for what is no value of the axis (NaN, a missing time, text on a numeric axis).
+        """
+
+    @abstractmethod
+    def bound(self, value: Any) -> int:
+        """The place in the grid of the bin that begins at an edge.
+
+        Raises ValueError naming the nearest edges for a value that is no edge.
+        """
+
+    @abstractmethod
+    def label(self, place: int) -> str:
+        """The bin at a place of the grid, for people."""
+
+    def interval(self, bounds: Any) -> tuple[int, int]:
+        """The half-open interval of the grid between two edges; None is the end of the axis, its flow bin included."""
+        try:
+            low, high = bounds
+        except (TypeError, ValueError):
+            raise TypeError(f"{self._what()} takes a pair (from, to); {bounds!r} was given") from None
+        first = 0 if low is None else self.bound(low)
+        last = self.extent if high is None else self.bound(high)
+        if first > last:
+            raise ValueError(f"{self._what()} takes (from, to) with from <= to; {bounds!r} was given")
+        return first, last
+
+    def _what(self) -> str:
+        return "an axis" if self.name is None else f"the axis {self.name!r}"
+
+    @abstractmethod
+    def key(self, place: int) -> Any:
+        """What stands for the bin at a place of the grid: its beginning, minus infinity or None below the first."""
+
+    @property
+    def inner(self) -> tuple[int, int]:
+        """The places from the first bin up to, not including, the last flow bin."""
+        return int(self.underflow), int(self.underflow) + self.size
+
+    def _flow(self, places: Places, below: Any, above: Any, none: Any) -> Places:
+        """Bins without the flow as places of the grid; -1 where there is none."""
+        places = places + int(self.underflow)
+        places[below] = 0 if self.underflow else -1
+        places[above] = self.extent - 1 if self.overflow else -1
+        places[none] = -1
+        return places
+
+    def _refuse(self, value: Any, low: Any, high: Any) -> NoReturn:
+        raise ValueError(f"{self._what()} has no edge {value!r}; the nearest are {low!s} and {high!s}")
+
+    def _shown(self, *parts: str) -> str:
+        named = [] if self.name is None else [f"name={self.name!r}"]
+        flow = [f"{word}=False" for word in ("underflow", "overflow") if not getattr(self, word)]
+        return f"{type(self).__name__}({', '.join([*parts, *named, *flow])})"
+
+    @property
+    @abstractmethod
+    def _identity(self) -> tuple[Any, ...]:
+        """What makes two axes the same."""
+
+    def __eq__(self, other: object) -> bool:
+        """Whether bins and name are the same."""
+        if type(other) is not type(self) or not isinstance(other, Axis):
+            return NotImplemented
+        return self._identity == other._identity and self.name == other.name
+
+    def __hash__(self) -> int:
+        """Goes with equality."""
+        return hash((type(self).__name__, self.name, self._identity))
+
+
+class Regular(Axis):
+    """Bins of one width between two numbers.
+
+    Parameters
+    ----------
+    bins : int
+        How many.
+    start, stop : float
+        The first edge and the last.
+    name : str, optional
+    underflow, overflow : bool
+        Bins for what is below `start`, and for `stop` and above.
+    """
+
+    def __init__(
+        self,
+        bins: int,
+        start: float,
+        stop: float,
+        *,
+        name: str | None = None,
+        underflow: bool = True,
+        overflow: bool = True,
+    ) -> None:
+        super().__init__(operator.index(bins), name, underflow, overflow)
+        self.start, self.stop = float(start), float(stop)
+        if not (math.isfinite(self.start) and math.isfinite(self.stop) and self.start < self.stop):
+            raise ValueError(f"start must be below stop, both finite; {start!r} and {stop!r} were given")
+        if self._edge(1) <= self.start or self._edge(self.size - 1) >= self.stop:
+            raise ValueError(f"{bins} bins from {start!r} to {stop!r} are too narrow for floats")
+
+    def _edge(self, number: Any) -> Any:
+        """Edges by number, as boost-histogram has them."""
+        share = number / self.size
+        return (1 - share) * self.start + share * self.stop
+
+    @property
+    def edges(self) -> npt.NDArray[np.float64]:
+        """The edges: size + 1 numbers."""
+        edges: npt.NDArray[np.float64] = self._edge(np.arange(self.size + 1))
+        return edges
+
+    def index(self, values: Any) -> Places:
+        """As `Axis.index`; NaN has no bin."""
+        numbers = _numbers(values, self._what())
+        inside = (numbers >= self.start) & (numbers < self.stop)
+        held = np.where(inside, numbers, self.start)
+        places = ((held - self.start) / (self.stop - self.start) * self.size).astype(np.int64)
+        places = np.clip(places, 0, self.size - 1)
+        # The edges decide, not the division.
+        places -= held < self._edge(places)
+        places += held >= self._edge(places + 1)
+        return self._flow(places, numbers < self.start, ~(numbers < self.stop) & ~np.isnan(numbers), np.isnan(numbers))
+
+    def bound(self, value: Any) -> int:
+        """As `Axis.bound`; minus infinity and infinity are the ends, flow bins included."""
+        number = _number(value, self._what())
+        if math.isinf(number):
+            return 0 if number < 0 else self.extent
+        width = (self.stop - self.start) / self.size
+        place = round(min(max((number - self.start) / width, 0), self.size))
+        # A millionth of a thousandth of a bin is rounding, as in 3 * 0.1.
+        if not abs(number - self._edge(place)) <= 1e-9 * width:
+            low = 0 if math.isnan(number) else min(max(math.floor((number - self.start) / width), 0), self.size - 1)
+            self._refuse(value, self._edge(low), self._edge(low + 1))
+        return place + self.underflow
+
+    def key(self, place: int) -> float:
+        """As `Axis.key`."""
+        place -= self.underflow
+        return -math.inf if place < 0 else float(self._edge(place))
+
+    @property
+    def _identity(self) -> tuple[Any, ...]:
+        return self.size, self.start, self.stop, self.underflow, self.overflow
+
+    def __repr__(self) -> str:
+        """The call that makes it."""
+        return self._shown(str(self.size), repr(self.start), repr(self.stop))
+
+    def label(self, place: int) -> str:
+        """As `Axis.label`."""
+        place -= self.underflow
+        if place < 0:
+            return f"< {self.start:g}"
+        if place == self.size:
+            return f">= {self.stop:g}"
+        return f"[{self._edge(place):g}, {self._edge(place + 1):g})"
+
+
+class Variable(Axis):
+    """Bins between given edges.
+
+    Parameters
+    ----------
+    edges : list of float
+        Rising; one more than bins.
+    name : str, optional
+    underflow, overflow : bool
+        Bins for what is below the first edge, and for the last and above.
+    """
+
+    def __init__(
+        self, edges: Any, *, name: str | None = None, underflow: bool = True, overflow: bool = True
+    ) -> None:
+        array = np.asarray(edges, dtype=np.float64)
+        if array.ndim != 1 or len(array) < 2 or not (np.isfinite(array).all() and (np.diff(array) > 0).all()):
+            raise ValueError("edges must be two finite numbers or more, each larger than the one before")
+        super().__init__(len(array) - 1, name, underflow, overflow)
+        self._edges = array.copy()
+        self._edges.flags.writeable = False
+
+    @property
+    def edges(self) -> npt.NDArray[np.float64]:
+        """The edges: size + 1 numbers."""
+        return self._edges
+
+    def index(self, values: Any) -> Places:
+        """As `Axis.index`; NaN has no bin."""
+        numbers = _numbers(values, self._what())
+        places = np.searchsorted(self._edges, numbers, side="right").astype(np.int64) - 1
+        above = (places >= self.size) & ~np.isnan(numbers)
+        return self._flow(places, places < 0, above, np.isnan(numbers))
+
+    def bound(self, value: Any) -> int:
+        """As `Axis.bound`; minus infinity and infinity are the ends, flow bins included."""
+        number = _number(value, self._what())
+        if math.isinf(number):
+            return 0 if number < 0 else self.extent
+        place = int(np.searchsorted(self._edges, number))
+        if place > self.size or self._edges[place] != number:
+            low = min(max(place - 1, 0), self.size - 1)
+            self._refuse(value, self._edges[low], self._edges[low + 1])
+        return place + self.underflow
+
+    def label(self, place: int) -> str:
+        """As `Axis.label`."""
+        place -= self.underflow
+        if place < 0:
+            return f"< {self._edges[0]:g}"
+        if place == self.size:
+            return f">= {self._edges[-1]:g}"
+        return f"[{self._edges[place]:g}, {self._edges[place + 1]:g})"
+
+    def key(self, place: int) -> float:
+        """As `Axis.key`."""
+        place -= self.underflow
+        return -math.inf if place < 0 else float(self._edges[place])
+
+    @property
+    def _identity(self) -> tuple[Any, ...]:
+        return tuple(self._edges.tolist()), self.underflow, self.overflow
+
+    def __repr__(self) -> str:
+        """The call that makes it."""
+        return self._shown(repr(self._edges.tolist()))
+
+
+class Integer(Axis):
+    """A bin for each integer.
+
+    Parameters
+    ----------
+    start, stop : int
+        The first integer, and the one after the last.
+    name : str, optional
+    underflow, overflow : bool
+        Bins for what is below `start`, and for `stop` and above.
+    """
+
+    def __init__(
+        self, start: int, stop: int, *, name: str | None = None, underflow: bool = True, overflow: bool = True
+    ) -> None:
+        self.start, self.stop = operator.index(start), operator.index(stop)
+        if not -(1 << 63) <= self.start < self.stop < 1 << 63:
+            raise ValueError(f"start must be below stop, both in 64 bits; {start!r} and {stop!r} were given")
+        super().__init__(self.stop - self.start, name, underflow, overflow)
+
+    @property
+    def edges(self) -> npt.NDArray[np.int64]:
+        """The edges: size + 1 integers."""
+        return np.arange(self.start, self.stop + 1)
+
+    def index(self, values: Any) -> Places:
+        """As `Axis.index`. Floats must be whole numbers; NaN has no bin."""
+        array = _array(values)
+        none = np.zeros(array.shape, dtype=bool)
+        if array.dtype.kind == "f":
+            # As tables have integers with missing ones among them.
+            whole = np.isfinite(array) & (array == np.rint(array))
+            none = ~whole & ~np.isinf(array)
+            numbers = np.clip(np.where(none, 0.0, array), -(2.0**62), 2.0**62).astype(np.int64)
+        elif array.dtype.kind == "u":
+            numbers = np.minimum(array.astype(np.uint64), (1 << 63) - 1).astype(np.int64)
+        elif array.dtype.kind == "i" or array.size == 0:
+            numbers = array.astype(np.int64)
+        else:
+            raise TypeError(f"{self._what()} takes integers; an array of {array.dtype} was given")
+        below, above = numbers < self.start, numbers >= self.stop
+        places = np.where(below | above, self.start, numbers) - self.start
+        return self._flow(places, below, above, none)
+
+    def bound(self, value: Any) -> int:
+        """As `Axis.bound`; minus infinity and infinity are the ends, flow bins included."""
+        if isinstance(value, float) and not math.isfinite(value):
+            if math.isnan(value):
+                self._refuse(value, self.start, self.start + 1)
+            return 0 if value < 0 else self.extent
+        if isinstance(value, float | np.floating) and value == round(value):
+            value = int(value)
+        try:
+            number = operator.index(value)
+        except TypeError:
+            if isinstance(value, float | np.floating):
+                self._refuse(value, math.floor(value), math.floor(value) + 1)
+            raise TypeError(f"{self._what()} takes integers; {type(value).__name__} was given") from None
+        if not self.start <= number <= self.stop:
+            nearest = self.start if number < self.start else self.stop
+            self._refuse(value, nearest, nearest + 1 if number < self.start else "above all (None)")
+        return number - self.start + self.underflow
+
+    def label(self, place: int) -> str:
+        """As `Axis.label`."""
+        place -= self.underflow
+        if place < 0:
+            return f"< {self.start}"
+        return f">= {self.stop}" if place == self.size else str(self.start + place)
+
+    def key(self, place: int) -> int | float:
+        """As `Axis.key`."""
+        place -= self.underflow
+        return -math.inf if place < 0 else self.start + place
+
+    @property
+    def _identity(self) -> tuple[Any, ...]:
+        return self.start, self.stop, self.underflow, self.overflow
+
+    def __repr__(self) -> str:
+        """The call that makes it."""
+        return self._shown(str(self.start), str(self.stop))
+
+
+class Datetime(Axis):
+    """Bins of wall-clock time: the steps of Ticks.
+
+    Parameters
+    ----------
+    start, stop, every, tz
+        As for `Ticks`: the first edge, the last, the length of a bin, and the time zone.
+    name : str, optional
+    underflow, overflow : bool
+        Bins for what is before `start`, and for `stop` and after.
+    """
+
+    def __init__(
+        self,
+        start: Any,
+        stop: Any,
+        every: Any,
+        *,
+        tz: Any = None,
+        name: str | None = None,
+        underflow: bool = True,
+        overflow: bool = True,
+    ) -> None:
+        self.ticks = Ticks(start, stop, every, tz=tz)
+        self._given = (start, stop, every, tz)
+        self._first = int(self.ticks.instants([self.ticks.start])[0][0])
+        super().__init__(self.ticks.horizon, name, underflow, overflow)
+
+    @property
+    def edges(self) -> npt.NDArray[np.datetime64]:
+        """The edges: size + 1 times (in UTC, if the axis has a time zone)."""
+        steps = np.arange(self.size + 1)
+        instants = np.where(steps == 0, self._first, self.ticks.ends(np.maximum(steps, 1)))
+        return instants.astype("datetime64[us]")
+
+    def index(self, values: Any) -> Places:
+        """As `Axis.index`; NaT has no bin."""
+        instants, none = self.ticks.instants(values)
+        steps = self.ticks.locate(instants)
+        return self._flow(steps - 1, steps < 1, steps > self.size, none)
+
+    def bound(self, value: Any) -> int:
+        """As `Axis.bound`."""
+        (instant,), _ = self.ticks.instants([value])
+        if instant == self._first:
+            return int(self.underflow)
+        step = int(np.clip(self.ticks.locate(np.array([instant - 1]))[0], 1, self.size))
+        if self.ticks.ends(np.array([step]))[0] != instant:
+            before = self.ticks.start if step == 1 else self.ticks.time(step - 1)
+            self._refuse(value, before.isoformat(), self.ticks.time(step).isoformat())
+        return step + self.underflow
+
+    def label(self, place: int) -> str:
+        """As `Axis.label`."""
+        place -= self.underflow
+        if place < 0:
+            return f"before {self.ticks.start.isoformat()}"
+        return f"from {self.key(place + self.underflow).isoformat()}"
+
+    def key(self, place: int) -> Any:
+        """As `Axis.key`."""
+        place -= self.underflow
+        if place < 0:
+            return None
+        return self.ticks.start if place == 0 else self.ticks.time(place)
+
+    @property
+    def _identity(self) -> tuple[Any, ...]:
+        return self.ticks, self.underflow, self.overflow
+
+    def __repr__(self) -> str:
+        """The call that makes it."""
+        start, stop, every, tz = self._given
+        return self._shown(repr(start), repr(stop), repr(every), *([] if tz is None else [f"tz={str(tz)!r}"]))
+
+
+class StrCategory(Axis):
+    """A bin for each category of a public list.
+
+    Parameters
+    ----------
+    categories : list of str
+        All different.
+    name : str, optional
+    overflow : bool
+        A bin for all others.
+    """
+
+    def __init__(self, categories: Sequence[str], *, name: str | None = None, overflow: bool = True) -> None:
+        if isinstance(categories, str) or not all(isinstance(category, str) for category in categories):
+            raise TypeError("categories must be a list of text")
+        self.categories = tuple(str(category) for category in categories)
+        if len(set(self.categories)) < len(self.categories):
+            raise ValueError("categories must differ; one stands twice in the list")
+        super().__init__(len(self.categories), name, False, overflow)
+        self._places = {category: place for place, category in enumerate(self.categories)}
+
+    def index(self, values: Any) -> Places:
+        """As `Axis.index`; a missing value has no bin."""
+        if hasattr(values, "to_pylist"):
+            values = values.to_pylist()
+        elif not isinstance(values, list | tuple):
+            values = np.asarray(values).ravel().tolist()
+        other = self.size if self.overflow else -1
+        return np.array([self._place(value, other) for value in values], dtype=np.int64)
+
+    def _place(self, value: Any, other: int) -> int:
+        if isinstance(value, str):
+            return self._places.get(value, other)
+        if value is None or (isinstance(value, float) and math.isnan(value)) or type(value).__name__ == "NAType":
+            return -1
+        raise TypeError(f"{self._what()} takes text; {type(value).__name__} was given")
+
+    def bound(self, value: Any) -> int:
+        """The place of a category."""
+        if value not in self._places:
+            raise ValueError(f"{self._what()} has no category {value!r}; it has {_listed(self.categories)}")
+        return self._places[value]
+
+    def interval(self, bounds: Any) -> tuple[int, int]:
+        """The bin of a category; None is all of them, with that of all others."""
+        if bounds is None or (isinstance(bounds, tuple) and bounds == (None, None)):
+            return 0, self.extent
+        if not isinstance(bounds, str):
+            raise TypeError(f"{self._what()} takes one category, or None for all; {bounds!r} was given")
+        place = self.bound(bounds)
+        return place, place + 1
+
+    def label(self, place: int) -> str:
+        """As `Axis.label`."""
+        return "others" if place == self.size else self.categories[place]
+
+    def key(self, place: int) -> str | None:
+        """The category; None for all others."""
+        return None if place == self.size else self.categories[place]
+
+    @property
+    def edges(self) -> list[str]:
+        """The categories."""
+        return list(self.categories)
+
+    @property
+    def _identity(self) -> tuple[Any, ...]:
+        return self.categories, self.overflow
+
+    def __repr__(self) -> str:
+        """The call that makes it."""
+        return self._shown(repr(list(self.categories))).replace(", underflow=False", "")
+
+
+def _listed(words: Sequence[str]) -> str:
+    shown = ", ".join(map(repr, words[:8]))
+    return shown if len(words) <= 8 else f"{shown} and {len(words) - 8} more"
+
+
+def _array(values: Any) -> npt.NDArray[Any]:
+    """One-dimensional; of an Arrow column with nulls, floats with NaN."""
+    if hasattr(values, "to_pylist") and getattr(values, "null_count", 0):
+        return np.array([math.nan if value is None else value for value in values.to_pylist()])
+    array = np.asarray(values)
+    if array.dtype.kind == "O":
+        array = np.array([math.nan if value is None or type(value).__name__ == "NAType" else value for value in array.flat])
+    return array.reshape(-1)
+
+
+def _numbers(values: Any, what: str) -> npt.NDArray[np.float64]:
+    array = _array(values)
+    if array.dtype.kind not in "iuf" and array.size:
+        raise TypeError(f"{what} takes numbers; an array of {array.dtype} was given")
+    return array.astype(np.float64)
+
+
+def _number(value: Any, what: str) -> float:
+    if isinstance(value, str | bool):
+        raise TypeError(f"{what} takes numbers; {type(value).__name__} was given")
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        raise TypeError(f"{what} takes numbers; {type(value).__name__} was given") from None
