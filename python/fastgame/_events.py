@@ -30,7 +30,12 @@ Integers = npt.NDArray[np.int64]
 #: Parts of the time that a store on disk is sorted by.
 _PARTS = 64
 #: What Arrow reads as a time, with a fraction of any length.
-_ISO = r"^\d{4}-\d{2}-\d{2}([ T]\d{2}(:?\d{2}(:?\d{2}(\.\d{1,9})?)?)?(Z|[+-]\d{2}(:?\d{2})?)?)?$"
+_ISO = (
+    r"^\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])"
+    r"([ T]([01]\d|2[0-3])(:?[0-5]\d(:?[0-5]\d(\.\d{1,9})?)?)?(Z|[+-]([01]\d|2[0-3])(:?[0-5]\d)?)?)?$"
+)
+#: What Arrow reads as a finite number.
+_NUMBER = r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$"
 _HAS_ZONE = r"[ T].*(Z|[+-]\d{2}(:?\d{2})?)$"
 
 
@@ -285,7 +290,7 @@ def _parsed(values: pa.Array, bad: Bools | None, times: Times, name: str) -> tup
     with suppress(pa.ArrowInvalid):
         return values.cast(kind), bad
     # Something is wrong: look closer.
-    values = pc.utf8_trim_whitespace(values)
+    values = pc.utf8_trim_whitespace(_valid(values))
     form = np.asarray(pc.match_substring_regex(values, _ISO).fill_null(False))
     zone = np.asarray(pc.match_substring_regex(values, _HAS_ZONE).fill_null(False))
     other = form & (zone != aware)
@@ -300,6 +305,28 @@ def _parsed(values: pa.Array, bad: Bools | None, times: Times, name: str) -> tup
     values = pc.if_else(pa.array(form), values, pa.scalar(None, values.type))
     parsed = pa.concat_arrays(cast_each(values, kind)) if len(values) else values.cast(kind)
     return parsed, np.asarray(parsed.is_null())
+
+
+def _valid(values: pa.Array) -> pa.Array:
+    """Text; null where it is not UTF-8, which Parquet does not check."""
+    try:
+        values.validate(full=True)
+    except pa.ArrowInvalid:
+        raw = values.cast(pa.large_binary() if pa.types.is_large_string(values.type) else pa.binary())
+        return pa.concat_arrays(cast_each(raw, values.type))
+    return values
+
+
+def _numbers(values: pa.Array) -> pa.Array:
+    """Text or decimals as floats; null where there is no finite number."""
+    try:
+        return values.cast(pa.float64())
+    except pa.ArrowInvalid:
+        if is_text(values.type):
+            values = pc.utf8_trim_whitespace(_valid(values))
+            form = pc.match_substring_regex(values, _NUMBER).fill_null(False)
+            values = pc.if_else(form, values, pa.scalar(None, values.type))
+        return pa.concat_arrays(cast_each(values, pa.float64()))
 
 
 def cast_each(values: pa.Array, kind: pa.DataType) -> list[pa.Array]:
@@ -318,10 +345,8 @@ def weights_of(values: pa.Array, source: Source) -> tuple[Any, Bools | None, Boo
     check_weight_column(values.type, source.weight or "")
     bad = np.asarray(values.is_null()) if values.null_count else None
     if is_text(values.type) or pa.types.is_decimal(values.type) or pa.types.is_null(values.type):
-        if is_text(values.type):
-            values = pc.utf8_trim_whitespace(values)
-        parsed = pa.concat_arrays(cast_each(values, pa.float64())) if len(values) else values.cast(pa.float64())
-        bad, values = np.asarray(parsed.is_null()), parsed
+        values = _numbers(values)
+        bad = np.asarray(values.is_null())
     numbers = np.asarray(values.fill_null(0) if values.null_count else values)
     if numbers.dtype.kind == "f":
         numbers = numbers.astype(np.float64, copy=False)

@@ -89,7 +89,7 @@ def replay(
     key, weight, keys, top
         For a bare structure; as in Feed.
     delete_time : str, optional
-        The column with the time at which a row is taken out again; missing in rows that stay. Goes with
+        The column with the time at which a row is taken out again; missing in rows that stay. Needs
         protect="lifetime".
     release_every : int
         Release at every so-many-th step, and at the last.
