@@ -7,6 +7,7 @@ alone; how many were is counted for the operator.
 
 from __future__ import annotations
 
+import math
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -217,10 +218,15 @@ def check_time_column(kind: pa.DataType, times: Times, name: str) -> None:
         raise ValueError(zone_mismatch(times.ticks, False, f"a time in a format of its own ({times.format!r})"))
 
 
-def check_key_column(kind: pa.DataType, name: str) -> None:
-    """Refuses a column whose values are no keys."""
+def check_key_column(kind: pa.DataType, name: str, floats: bool = False) -> None:
+    """Refuses a column whose values are no keys.
+
+    With `floats` whole ones are integers: pandas makes floats of integers if one is missing, and the type of a column
+    must not depend on a row.
+    """
     kind = value_type(kind)
-    if not (pa.types.is_integer(kind) or is_text(kind) or is_bytes(kind) or pa.types.is_null(kind)):
+    whole = pa.types.is_integer(kind) or (floats and pa.types.is_floating(kind))
+    if not (whole or is_text(kind) or is_bytes(kind) or pa.types.is_null(kind)):
         raise TypeError(
             f"keys must be integers, text or bytes; the column {name!r} is of type {kind} (cast it to one of them)"
         )
@@ -230,7 +236,9 @@ def check_same_kind(kind: pa.DataType, listed: pa.DataType, name: str) -> None:
     """Refuses keys that can never be equal to the listed ones: 5, "5" and b"5" differ."""
 
     def of(kind: pa.DataType) -> str:
-        return "integers" if pa.types.is_integer(kind) else "text" if is_text(kind) else "bytes"
+        if pa.types.is_integer(kind) or pa.types.is_floating(kind):
+            return "integers"
+        return "text" if is_text(kind) else "bytes"
 
     kind = value_type(kind)
     if not pa.types.is_null(kind) and of(kind) != of(listed):
@@ -246,9 +254,13 @@ def check_weight_column(kind: pa.DataType, name: str) -> None:
 
 
 def key_column(values: pa.Array, name: str) -> pa.Array:
-    """Keys in one of few types, so that all batches have the same."""
+    """Keys in one of few types, so that all batches have the same. What is no key becomes null."""
     values = plain(values)
     kind = values.type
+    if pa.types.is_floating(kind):
+        numbers = np.asarray(values.cast(pa.float64()).fill_null(math.nan))
+        whole = (numbers == np.rint(numbers)) & (np.abs(numbers) < float(1 << 62))
+        return pa.array(np.where(whole, numbers, 0.0).astype(np.int64), mask=~whole)
     if pa.types.is_null(kind):
         return values.cast(pa.string())
     if pa.types.is_integer(kind):
