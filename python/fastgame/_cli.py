@@ -101,7 +101,11 @@ def _input_options(parser: argparse.ArgumentParser) -> None:
     )
     group = parser.add_argument_group("the rows")
     group.add_argument("--time", required=True, metavar="COLUMN", help="the time of a row: timestamps or ISO text")
-    group.add_argument("--delete-time", metavar="COLUMN", help="when the row is taken out again; missing if it stays")
+    group.add_argument(
+        "--delete-time",
+        metavar="COLUMN",
+        help="when the row is taken out again; missing if it stays; needs --protect lifetime",
+    )
     group.add_argument(
         "--key", action="append", metavar="COLUMN", help="the key of a row; repeat it for keys of several parts"
     )

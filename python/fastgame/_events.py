@@ -7,6 +7,7 @@ alone; how many were is counted for the operator.
 
 from __future__ import annotations
 
+import math
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -30,7 +31,12 @@ Integers = npt.NDArray[np.int64]
 #: Parts of the time that a store on disk is sorted by.
 _PARTS = 64
 #: What Arrow reads as a time, with a fraction of any length.
-_ISO = r"^\d{4}-\d{2}-\d{2}([ T]\d{2}(:?\d{2}(:?\d{2}(\.\d{1,9})?)?)?(Z|[+-]\d{2}(:?\d{2})?)?)?$"
+_ISO = (
+    r"^\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])"
+    r"([ T]([01]\d|2[0-3])(:?[0-5]\d(:?[0-5]\d(\.\d{1,9})?)?)?(Z|[+-]([01]\d|2[0-3])(:?[0-5]\d)?)?)?$"
+)
+#: What Arrow reads as a finite number.
+_NUMBER = r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$"
 _HAS_ZONE = r"[ T].*(Z|[+-]\d{2}(:?\d{2})?)$"
 
 
@@ -212,10 +218,15 @@ def check_time_column(kind: pa.DataType, times: Times, name: str) -> None:
         raise ValueError(zone_mismatch(times.ticks, False, f"a time in a format of its own ({times.format!r})"))
 
 
-def check_key_column(kind: pa.DataType, name: str) -> None:
-    """Refuses a column whose values are no keys."""
+def check_key_column(kind: pa.DataType, name: str, floats: bool = False) -> None:
+    """Refuses a column whose values are no keys.
+
+    With `floats` whole ones are integers: pandas makes floats of integers if one is missing, and the type of a column
+    must not depend on a row.
+    """
     kind = value_type(kind)
-    if not (pa.types.is_integer(kind) or is_text(kind) or is_bytes(kind) or pa.types.is_null(kind)):
+    whole = pa.types.is_integer(kind) or (floats and pa.types.is_floating(kind))
+    if not (whole or is_text(kind) or is_bytes(kind) or pa.types.is_null(kind)):
         raise TypeError(
             f"keys must be integers, text or bytes; the column {name!r} is of type {kind} (cast it to one of them)"
         )
@@ -225,7 +236,9 @@ def check_same_kind(kind: pa.DataType, listed: pa.DataType, name: str) -> None:
     """Refuses keys that can never be equal to the listed ones: 5, "5" and b"5" differ."""
 
     def of(kind: pa.DataType) -> str:
-        return "integers" if pa.types.is_integer(kind) else "text" if is_text(kind) else "bytes"
+        if pa.types.is_integer(kind) or pa.types.is_floating(kind):
+            return "integers"
+        return "text" if is_text(kind) else "bytes"
 
     kind = value_type(kind)
     if not pa.types.is_null(kind) and of(kind) != of(listed):
@@ -241,9 +254,13 @@ def check_weight_column(kind: pa.DataType, name: str) -> None:
 
 
 def key_column(values: pa.Array, name: str) -> pa.Array:
-    """Keys in one of few types, so that all batches have the same."""
+    """Keys in one of few types, so that all batches have the same. What is no key becomes null."""
     values = plain(values)
     kind = values.type
+    if pa.types.is_floating(kind):
+        numbers = np.asarray(values.cast(pa.float64()).fill_null(math.nan))
+        whole = (numbers == np.rint(numbers)) & (np.abs(numbers) < float(1 << 62))
+        return pa.array(np.where(whole, numbers, 0.0).astype(np.int64), mask=~whole)
     if pa.types.is_null(kind):
         return values.cast(pa.string())
     if pa.types.is_integer(kind):
@@ -285,7 +302,7 @@ def _parsed(values: pa.Array, bad: Bools | None, times: Times, name: str) -> tup
     with suppress(pa.ArrowInvalid):
         return values.cast(kind), bad
     # Something is wrong: look closer.
-    values = pc.utf8_trim_whitespace(values)
+    values = pc.utf8_trim_whitespace(_valid(values))
     form = np.asarray(pc.match_substring_regex(values, _ISO).fill_null(False))
     zone = np.asarray(pc.match_substring_regex(values, _HAS_ZONE).fill_null(False))
     other = form & (zone != aware)
@@ -300,6 +317,28 @@ def _parsed(values: pa.Array, bad: Bools | None, times: Times, name: str) -> tup
     values = pc.if_else(pa.array(form), values, pa.scalar(None, values.type))
     parsed = pa.concat_arrays(cast_each(values, kind)) if len(values) else values.cast(kind)
     return parsed, np.asarray(parsed.is_null())
+
+
+def _valid(values: pa.Array) -> pa.Array:
+    """Text; null where it is not UTF-8, which Parquet does not check."""
+    try:
+        values.validate(full=True)
+    except pa.ArrowInvalid:
+        raw = values.cast(pa.large_binary() if pa.types.is_large_string(values.type) else pa.binary())
+        return pa.concat_arrays(cast_each(raw, values.type))
+    return values
+
+
+def _numbers(values: pa.Array) -> pa.Array:
+    """Text or decimals as floats; null where there is no finite number."""
+    try:
+        return values.cast(pa.float64())
+    except pa.ArrowInvalid:
+        if is_text(values.type):
+            values = pc.utf8_trim_whitespace(_valid(values))
+            form = pc.match_substring_regex(values, _NUMBER).fill_null(False)
+            values = pc.if_else(form, values, pa.scalar(None, values.type))
+        return pa.concat_arrays(cast_each(values, pa.float64()))
 
 
 def cast_each(values: pa.Array, kind: pa.DataType) -> list[pa.Array]:
@@ -318,10 +357,8 @@ def weights_of(values: pa.Array, source: Source) -> tuple[Any, Bools | None, Boo
     check_weight_column(values.type, source.weight or "")
     bad = np.asarray(values.is_null()) if values.null_count else None
     if is_text(values.type) or pa.types.is_decimal(values.type) or pa.types.is_null(values.type):
-        if is_text(values.type):
-            values = pc.utf8_trim_whitespace(values)
-        parsed = pa.concat_arrays(cast_each(values, pa.float64())) if len(values) else values.cast(pa.float64())
-        bad, values = np.asarray(parsed.is_null()), parsed
+        values = _numbers(values)
+        bad = np.asarray(values.is_null())
     numbers = np.asarray(values.fill_null(0) if values.null_count else values)
     if numbers.dtype.kind == "f":
         numbers = numbers.astype(np.float64, copy=False)

@@ -89,7 +89,7 @@ def replay(
     key, weight, keys, top
         For a bare structure; as in Feed.
     delete_time : str, optional
-        The column with the time at which a row is taken out again; missing in rows that stay. Goes with
+        The column with the time at which a row is taken out again; missing in rows that stay. Needs
         protect="lifetime".
     release_every : int
         Release at every so-many-th step, and at the last.
@@ -451,7 +451,7 @@ def _check_columns(schema: Any, times: Any, sources: Sequence[Source]) -> None:
             events.check_time_column(kind(name), times, name)
     for source in sources:
         for place, name in enumerate(source.key):
-            events.check_key_column(kind(name), name)
+            events.check_key_column(kind(name), name, floats=True)
             if source.key_types is not None:
                 events.check_same_kind(kind(name), source.key_types[place], name)
         if source.weight is not None:

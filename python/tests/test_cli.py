@@ -336,7 +336,7 @@ def test_keys_are_no_formulas_in_pictures_and_may_begin_with_a_line(run: Run) ->
     assert run(*TOP, "--plot", "out.png")[0] == 0
 
 
-@pytest.mark.parametrize("command", [[], ["count"], ["top"]])
+@pytest.mark.parametrize("command", [[], ["count"], ["top"], ["plan"]])
 def test_help_and_version_are_shown(run: Run, command: list[str]) -> None:
     code, out, err = run(*command, "--help")
     assert (code, err) == (0, "")
@@ -344,7 +344,7 @@ def test_help_and_version_are_shown(run: Run, command: list[str]) -> None:
     assert run("--version")[:2] == (0, f"fastgame {fg.__version__}\n")
 
 
-@pytest.mark.parametrize("command", ["count", "top"])
+@pytest.mark.parametrize("command", ["count", "top", "plan"])
 def test_the_example_of_the_help_runs_in_an_empty_folder(run: Run, command: str) -> None:
     example = run(command, "--help")[1].partition("example:\n")[2]
     assert example.count("fastgame ") >= 1
@@ -352,7 +352,7 @@ def test_the_example_of_the_help_runs_in_an_empty_folder(run: Run, command: str)
         Path(path).unlink()
     done = shell(f"set -eu\n{example}")
     assert (done.returncode, "error" in done.stderr) == (0, False), done.stderr
-    assert "2026-01-08" in done.stdout
+    assert ("ContinualCounter" if command == "plan" else "2026-01-08") in done.stdout
 
 
 ERRORS: dict[str, tuple[list[str], str]] = {
@@ -480,3 +480,66 @@ def test_an_interruption_is_told_and_nothing_is_written(run: Run, monkeypatch: p
     monkeypatch.setattr(fg, "replay", lambda *_, **__: interrupted())
     assert run(*COUNT, "--out", "out.csv") == (130, "", "fastgame count: interrupted; nothing was written\n")
     assert not Path("out.csv").exists()
+
+
+PLAN = ["plan", "sketch", "--horizon", "8760", "--rho", "0.5", "--expected-total", "1e5", "--key-count", "5000"]
+
+
+def test_a_plan_has_the_numbers_of_the_library(run: Run) -> None:
+    code, out, err = run(*PLAN, "--width", "4096", "--skew", "1.2", "--protect", "lifetime", "--format", "json")
+    assert (code, err) == (0, "")
+    shown = json.loads(out)
+    given: dict[str, Any] = {"horizon": 8760, "privacy": fg.Zcdp(0.5), "width": 4096, "protect": "lifetime"}
+    plan = fg.CountSketch.plan(**given, hash_seed=shown["parameters"]["hash_seed"])
+    profile = fg.FrequencyProfile.zipf(total=1e5, keys=5000, exponent=1.2)
+    assert shown["error_now"] == shown["error_at_end"] == plan.error(profile=profile)
+    assert (shown["noise_std"], shown["std"], shown["cells"]) == (plan.noise_std, plan.std(profile=profile), 20_480)
+    assert [row["error"] for row in shown["what_if"]] == [row.error for row in plan.what_if(profile)]
+    vector = plan.fits_in_vector(5000)
+    assert vector is not None and shown["fits_in_vector"]["error_at_end"] == vector.error()
+
+
+def test_a_plan_of_a_sketch_suggests_its_shape_and_tells_when_a_vector_would_do(run: Run) -> None:
+    code, out, _ = run(*PLAN, "--plot", "plan.png")
+    assert code == 0 and Path("plan.png").read_bytes().startswith(b"\x89PNG")
+    profile = fg.FrequencyProfile.zipf(total=1e5, keys=5000)
+    best = fg.CountSketch.suggest(profile=profile, horizon=8760, privacy=fg.Zcdp(0.5)).parameters
+    assert f"width {best['width']:,}, depth {best['depth']}" in out
+    assert "Your domain fits in a plain vector: 5,000 keys" in out
+    many = [*PLAN[:-1], "1000000000000"]
+    assert "plain vector" not in run(*many, "--width", "64")[1]
+
+
+def test_plans_of_counters_and_vectors_take_a_clock(run: Run) -> None:
+    clock = ["--start", "2026-01-01", "--end", "2027-01-01", "--every", "1h", "--epsilon", "1", "--delta", "1e-6"]
+    plan = fg.ContinualCounter.plan(horizon=8760, privacy=fg.ApproxDp(1, 1e-6), max_weight=3)
+    out = run("plan", "counter", *clock, "--max-weight", "3", "--format", "json")[1]
+    assert json.loads(out)["error_at_end"] == plan.error()
+    assert run("plan", "vector", *clock, "--key-count", "7", "--out", "plan.txt")[:2] == (0, "")
+    assert "ContinualVector (size 7" in Path("plan.txt").read_text()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["counter", "--rho", "1"], "the time is --horizon, or --start"),
+        (["counter", "--rho", "1", "--horizon", "8", "--start", "2026-01-01"], "the time is --horizon, or --start"),
+        (
+            ["counter", "--rho", "1", "--start", "2026-01-01", "--end", "2026-02-01"],
+            "the time is --horizon, or --start",
+        ),
+        (["vector", "--rho", "1", "--horizon", "8"], "with --key-count"),
+        (["sketch", "--rho", "1", "--horizon", "8"], "--width .*or is chosen for an --expected-total"),
+        (["sketch", "--rho", "1", "--horizon", "8", "--width", "3"], "width must be"),
+        (["sketch", "--rho", "1", "--horizon", "8", "--expected-total", "nan"], "must be from 1 to 2\\^53; nan"),
+        (["sketch", "--rho", "1", "--horizon", "8", "--expected-total", "9", "--key-count", "0"], "keys must be"),
+        (["sketch", "--rho", "1", "--horizon", "8", "--expected-total", "9", "--skew", "-1"], "exponent must be"),
+        (["counter", "--horizon", "8"], "the budget is --rho"),
+        (["counter", "--rho", "1", "--horizon", "8", "--plot", "nowhere/plan.png"], "No such file"),
+    ],
+    ids=lambda given: " ".join(given) if isinstance(given, list) else "",
+)
+def test_bad_plans_are_one_line(run: Run, arguments: list[str], message: str) -> None:
+    code, out, err = run("plan", *arguments)
+    assert (code, out) == (2, "") and err.startswith("fastgame plan: error: ") and err.count("\n") == 1
+    assert re.search(message, err), err

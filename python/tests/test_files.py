@@ -8,7 +8,6 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -154,7 +153,7 @@ def test_columns_that_are_missing_or_twice_are_named(csv: Path, header: bytes, m
 
 @pytest.mark.parametrize("ending", ["gz", "bz2"])
 def test_compressed_files_are_read(tmp_path: Path, ending: str) -> None:
-    compress: Callable[[bytes], bytes] = {"gz": gzip.compress, "bz2": bz2.compress}[ending]
+    compress: Any = {"gz": gzip.compress, "bz2": bz2.compress}[ending]
     for name, content in (("rows.csv", b"t,k\n1,a\n"), ("rows.jsonl", b'{"t":"1","k":"a"}\n')):
         path = tmp_path / f"{name}.{ending}"
         path.write_bytes(compress(content))
@@ -243,6 +242,8 @@ def test_what_is_no_parquet_is_an_error_that_names_it(tmp_path: Path, content: b
         (b'{"t":"1","k":"a","z":%s}\n' % (b"9" * 6000), [("1", "a")], 0),
         (b'{"t":1.5,"k":"a"}\n{"t":[],"k":"a"}\n{"t":null,"k":"a"}\n{"t":"1","k":"a"}\n',
          [("", "a"), ("", "a"), (None, "a"), ("1", "a")], 0),
+        (b'{"t":"1","k":"a"}{"t":"2","k":"b"}\n{"t":"3","k":"c"}\n', [("3", "c")], 1),
+        (b'{"t":"1","k":"a"}\r{"t":"2","k":"b"}\n', [], 1),
         (b"", [], 0),
         (b"\n\n", [], 0),
         (b"null\n", [], 1),

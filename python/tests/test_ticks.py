@@ -145,6 +145,12 @@ def test_a_day_without_a_midnight_begins_when_the_clocks_have_changed() -> None:
     assert ticks.step(["2017-10-14T23:59:59.999999-03:00", "2017-10-15T01:00:00-02:00"]).tolist() == [1, 2]
 
 
+def test_a_day_with_two_midnights_begins_at_the_first() -> None:
+    ticks = Ticks("2025-11-01", "2025-11-04", "1d", tz="America/Havana")
+    assert hours(ticks) == [24, 25, 24]
+    assert ticks.time(1).isoformat() == "2025-11-02T00:00:00-04:00"
+
+
 def test_a_day_that_a_zone_skips_is_a_step_of_no_length() -> None:
     ticks = Ticks("2011-12-29", "2012-01-01", "1d", tz="Pacific/Apia")
     assert hours(ticks) == [24, 0, 24]
