@@ -9,6 +9,7 @@
 See ``help(fg.ContinualVector)`` for the parameters that all structures share.
 """
 
+from fastgame import axis
 from fastgame._core import (
     ApproxDp,
     Budget,
@@ -18,6 +19,7 @@ from fastgame._core import (
     FrequencyProfile,
     Gdp,
     Plan,
+    RangeCounter,
     RawSketch,
     Structure,
     Zcdp,
@@ -35,13 +37,14 @@ from fastgame._errors import (
     StateError,
 )
 from fastgame._replay import Feed, replay
-from fastgame._results import Estimate, Interval, Top, WhatIf
+from fastgame._results import BoxPlan, Estimate, Grid, HeavyHitters, Interval, Top, WhatIf
 from fastgame._rows import RowCounts
 from fastgame._ticks import Ticks
 
 __all__ = [
     "ApproxDp",
     "BadRowsError",
+    "BoxPlan",
     "Budget",
     "ContinualCounter",
     "ContinualVector",
@@ -53,10 +56,13 @@ __all__ = [
     "Feed",
     "FrequencyProfile",
     "Gdp",
+    "Grid",
+    "HeavyHitters",
     "HorizonError",
     "IncompatibleError",
     "Interval",
     "Plan",
+    "RangeCounter",
     "RawSketch",
     "RowCounts",
     "SealedStepError",
@@ -67,6 +73,7 @@ __all__ = [
     "WhatIf",
     "Zcdp",
     "__version__",
+    "axis",
     "replay",
     "total",
 ]

@@ -6,7 +6,8 @@ import numpy as np
 import numpy.typing as npt
 from typing_extensions import disjoint_base
 
-from fastgame._results import Estimate, Interval, Top, WhatIf
+from fastgame._results import BoxPlan, Estimate, Grid, HeavyHitters, Interval, Top, WhatIf
+from fastgame.axis import Axis
 
 __all__ = [
     "ApproxDp",
@@ -17,6 +18,7 @@ __all__ = [
     "FrequencyProfile",
     "Gdp",
     "Plan",
+    "RangeCounter",
     "RawSketch",
     "Structure",
     "Zcdp",
@@ -292,6 +294,78 @@ class CountSketch(Structure):
     def merge(self, raw: RawSketch) -> None: ...
 
 @final
+class RangeCounter(Structure):
+    def __new__(
+        cls,
+        *,
+        horizon: SupportsIndex,
+        privacy: Budget,
+        shape: SupportsIndex | Sequence[SupportsIndex] | None = None,
+        axes: Axis | Sequence[Axis] | None = None,
+        width: SupportsIndex = 4096,
+        depth: SupportsIndex = 5,
+        max_weight: SupportsIndex = 1,
+        hash_seed: SupportsIndex | None = None,
+        levels: SupportsIndex | Literal["dyadic"] = 2,
+        estimator: Literal["least_squares", "cover"] = "least_squares",
+        mechanism: _Mechanism = "tree",
+        protect: _Protect = "update",
+        contributions: SupportsIndex = 1,
+        on_excess: _OnExcess = "error",
+        invalid: _Invalid = "raise",
+        insecure_seed: SupportsIndex | None = None,
+    ) -> RangeCounter: ...
+    @staticmethod
+    def plan(
+        *,
+        horizon: SupportsIndex,
+        privacy: Budget,
+        shape: SupportsIndex | Sequence[SupportsIndex] | None = None,
+        axes: Axis | Sequence[Axis] | None = None,
+        width: SupportsIndex = 4096,
+        depth: SupportsIndex = 5,
+        max_weight: SupportsIndex = 1,
+        hash_seed: SupportsIndex | None = None,
+        levels: SupportsIndex | Literal["dyadic"] = 2,
+        estimator: Literal["least_squares", "cover"] = "least_squares",
+        mechanism: _Mechanism = "tree",
+        protect: _Protect = "update",
+        contributions: SupportsIndex = 1,
+        on_excess: _OnExcess = "error",
+        invalid: _Invalid = "raise",
+        insecure_seed: SupportsIndex | None = None,
+    ) -> Plan: ...
+    @property
+    def shape(self) -> tuple[int, ...]: ...
+    @property
+    def axes(self) -> tuple[Axis, ...] | None: ...
+    @property
+    def width(self) -> int: ...
+    @property
+    def depth(self) -> int: ...
+    @property
+    def max_weight(self) -> int: ...
+    @property
+    def hash_seed(self) -> int: ...
+    @property
+    def levels(self) -> int | Literal["dyadic"]: ...
+    @property
+    def estimator(self) -> Literal["least_squares", "cover"]: ...
+    def update(self, points: Any, weights: SupportsIndex | _Integers = 1) -> None: ...
+    def insert(self, points: Any) -> None: ...
+    def delete(self, points: Any) -> None: ...
+    # One box gives a float, several an array.
+    @overload
+    def count(self, lo: Any, hi: Any = None, *, error: Literal[False] = False) -> Any: ...
+    @overload
+    def count(self, lo: Any, hi: Any = None, *, error: Literal[True]) -> Estimate[Any]: ...
+    def quantile(self, q: _Float | _Floats) -> Any: ...
+    def cdf(self, x: Any) -> Any: ...
+    def heavy_hitters(self, threshold: _Float, *, limit: SupportsIndex = 4096) -> HeavyHitters: ...
+    def grid(self, bins: SupportsIndex | Sequence[SupportsIndex] = 64, *, error: bool = False) -> Grid: ...
+    def marginal(self, axis: SupportsIndex | str, bins: SupportsIndex = 64, *, error: bool = False) -> Grid: ...
+
+@final
 class RawSketch:
     def __new__(
         cls,
@@ -335,7 +409,7 @@ class FrequencyProfile:
 @final
 class Plan:
     @property
-    def structure(self) -> Literal["ContinualCounter", "ContinualVector", "CountSketch"]: ...
+    def structure(self) -> Literal["ContinualCounter", "ContinualVector", "CountSketch", "RangeCounter"]: ...
     @property
     def parameters(self) -> Mapping[str, Any]: ...
     @property
@@ -361,6 +435,17 @@ class Plan:
         at: SupportsIndex | None = None,
         profile: FrequencyProfile | None = None,
     ) -> float: ...
+    @property
+    def components(self) -> tuple[int, int]: ...
+    def box(
+        self,
+        lo: Any = None,
+        hi: Any = None,
+        *,
+        sides: SupportsIndex | _Integers | None = None,
+        confidence: _Float = 0.95,
+        second_moment: _Float = 0.0,
+    ) -> BoxPlan: ...
     def std(self, *, at: SupportsIndex | None = None, profile: FrequencyProfile | None = None) -> float: ...
     def replace(self, **changes: Any) -> Plan: ...
     def summary(self, profile: FrequencyProfile | None = None) -> list[tuple[str, str]]: ...

@@ -21,7 +21,8 @@ def checked_axes(axes: Any) -> tuple[tuple[Axis, ...], list[int]]:
     """The axes as a tuple, and the sizes of their grid."""
     if isinstance(axes, Axis):
         axes = [axes]
-    if not isinstance(axes, Iterable) or not all(isinstance(axis, Axis) for axis in (axes := tuple(axes))):
+    axes = tuple(axes) if isinstance(axes, Iterable) else ()
+    if not axes or not all(isinstance(axis, Axis) for axis in axes):
         raise TypeError("axes must be a list of axes of fastgame.axis, such as axis.Regular(100, 0, 5000)")
     names = [axis.name for axis in axes if axis.name is not None]
     if len(set(names)) < len(names):
@@ -97,11 +98,9 @@ def boxes(axes: tuple[Axis, ...], lo: Any, hi: Any) -> tuple[Places, Places]:
     if hi is None:
         raise TypeError("a box is given by two corners, or by a dict from the names of axes to (from, to)")
     low, high = (_corners(axes, corner) for corner in (lo, hi))
-    if len(low) != len(high) or {len(low[0]), len(high[0])} == {1} - {1}:
-        raise ValueError("lo and hi must be corners of as many boxes")
     single = all(_is_corner(axes, corner) for corner in (lo, hi))
-    count = max(len(low), len(high))
-    if len(low) != count or len(high) != count:
+    count = len(low)
+    if len(high) != count:
         raise ValueError(f"lo and hi must be corners of as many boxes; {len(low)} and {len(high)} were given")
     found = np.array(
         [
@@ -202,7 +201,9 @@ def _count_places(counter: Any, lo: Places, hi: Places, error: bool) -> tuple[An
     return (found.value, found.std) if error else (found, None)
 
 
-def heavy_hitters(axes: tuple[Axis, ...] | None, places: list[int], counts: list[float], complete: bool) -> HeavyHitters:
+def heavy_hitters(
+    axes: tuple[Axis, ...] | None, places: list[int], counts: list[float], complete: bool
+) -> HeavyHitters:
     """Places and counts as keys and counts."""
     keys = places if axes is None else [axes[0].key(place) for place in places]
     return HeavyHitters([Top(key, count) for key, count in zip(keys, counts, strict=True)], complete)
@@ -223,7 +224,9 @@ def marginal(counter: Any, axis: Any, bins: Any, error: bool) -> Grid:
     if isinstance(axis, str):
         names = [] if counter.axes is None else [known.name for known in counter.axes]
         if axis not in names:
-            raise ValueError(f"there is no axis {axis!r}; the axes are {', '.join(map(repr, names)) or 'without names'}")
+            raise ValueError(
+                f"there is no axis {axis!r}; the axes are {', '.join(map(repr, names)) or 'without names'}"
+            )
         number = names.index(axis)
     else:
         number = operator.index(axis)
@@ -253,7 +256,9 @@ def _counted(counter: Any, cuts: Sequence[Places], error: bool) -> Grid:
     shape = tuple(len(cut) - 1 for cut in cuts)
     if math.prod(shape) > 1 << 24:
         raise ValueError(f"a grid must have at most 2^24 cells; {' x '.join(map(str, shape))} were asked for")
-    corners = [np.array(list(itertools.product(*(part[side:][:-1 + side or None] for part in cuts)))) for side in (0, 1)]
+    corners = [
+        np.array(list(itertools.product(*(part[side:][: -1 + side or None] for part in cuts)))) for side in (0, 1)
+    ]
     value, std = _count_places(counter, *corners, error)
     edges = tuple(_edges(counter, axis, cut) for axis, cut in enumerate(cuts))
     return Grid(value.reshape(shape), None if std is None else std.reshape(shape), edges)

@@ -34,3 +34,27 @@ class WhatIf(NamedTuple):
     plan: Any
     error: float
     ratio: float
+
+
+class Grid(NamedTuple):
+    """Released counts of a grid, their standard deviations (or None), and for each axis the edges of its bins."""
+
+    value: Any
+    std: Any
+    edges: tuple[Any, ...]
+
+
+class HeavyHitters(NamedTuple):
+    """Keys with large released counts, the largest first, and whether none was left out for being over the limit."""
+
+    items: list[Top]
+    complete: bool
+
+
+class BoxPlan(NamedTuple):
+    """What a count of a box costs, and how far off it is: noise alone, with collisions, and at a confidence."""
+
+    cells_read: float
+    noise_std: float
+    std: float
+    error: float

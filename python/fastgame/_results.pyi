@@ -26,3 +26,18 @@ class WhatIf(NamedTuple):
     plan: Plan
     error: float
     ratio: float
+
+class Grid(NamedTuple):
+    value: npt.NDArray[np.float64]
+    std: npt.NDArray[np.float64] | None
+    edges: tuple[Any, ...]
+
+class HeavyHitters(NamedTuple):
+    items: list[Top]
+    complete: bool
+
+class BoxPlan(NamedTuple):
+    cells_read: float
+    noise_std: float
+    std: float
+    error: float

@@ -7,7 +7,6 @@ the structure: they must be known without looking at the data.
 
 from __future__ import annotations
 
-import datetime as dt
 import math
 import operator
 from abc import ABC, abstractmethod
@@ -228,9 +227,7 @@ class Variable(Axis):
         Bins for what is below the first edge, and for the last and above.
     """
 
-    def __init__(
-        self, edges: Any, *, name: str | None = None, underflow: bool = True, overflow: bool = True
-    ) -> None:
+    def __init__(self, edges: Any, *, name: str | None = None, underflow: bool = True, overflow: bool = True) -> None:
         array = np.asarray(edges, dtype=np.float64)
         if array.ndim != 1 or len(array) < 2 or not (np.isfinite(array).all() and (np.diff(array) > 0).all()):
             raise ValueError("edges must be two finite numbers or more, each larger than the one before")
@@ -529,7 +526,9 @@ def _array(values: Any) -> npt.NDArray[Any]:
         return np.array([math.nan if value is None else value for value in values.to_pylist()])
     array = np.asarray(values)
     if array.dtype.kind == "O":
-        array = np.array([math.nan if value is None or type(value).__name__ == "NAType" else value for value in array.flat])
+        array = np.array(
+            [math.nan if value is None or type(value).__name__ == "NAType" else value for value in array.flat]
+        )
     return array.reshape(-1)
 
 

@@ -1,6 +1,6 @@
 //! `RangeCounter`.
 
-use fastgame_core::{Interval, Levels};
+use fastgame_core::{Error, Interval, Levels};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::pyclass_init::PyClassInitializer as Init;
@@ -10,6 +10,7 @@ use pyo3::types::{PyDict, PyString, PyTuple};
 use crate::arrays::{
     Argument, Beyond, Integers, Numbers, float_parameter, floats, integers, output, unsigned_parameter,
 };
+use crate::error::CoreError;
 use crate::parameters::{Arguments, OwnRange, Parameters};
 use crate::plan::Plan;
 use crate::sketch::{OwnedWeights, imported, result_class, weights};
@@ -115,19 +116,22 @@ pub(crate) fn boxes_of(
 fn boxes(py: Python<'_>, own: &OwnRange, lo: &Bound<'_, PyAny>, hi: Option<&Bound<'_, PyAny>>) -> PyResult<Boxes> {
     static BOXES: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
     let dims = own.shape.sizes.len();
-    let (lo, hi) = match (&own.axes, hi) {
-        (None, Some(hi)) => (integers(lo, "lo", Beyond::Refuse)?, integers(hi, "hi", Beyond::Refuse)?),
+    match (&own.axes, hi) {
+        (None, Some(hi)) => corners(lo, hi, dims),
         (None, None) => {
-            return Err(PyTypeError::new_err(
-                "a box of a grid is given by two corners: lo, and hi, which is not included",
-            ));
+            Err(PyTypeError::new_err("a box of a grid is given by two corners: lo, and hi, which is not included"))
         }
         (Some(axes), hi) => {
             let places = imported(py, &BOXES, RANGES, "boxes")?.call1((axes.bind(py), lo, hi))?;
             let (lo, hi): (Bound<'_, PyAny>, Bound<'_, PyAny>) = places.extract()?;
-            (integers(&lo, "lo", Beyond::Refuse)?, integers(&hi, "hi", Beyond::Refuse)?)
+            corners(&lo, &hi, dims)
         }
-    };
+    }
+}
+
+/// Boxes from their corners in the grid.
+fn corners(lo: &Bound<'_, PyAny>, hi: &Bound<'_, PyAny>, dims: usize) -> PyResult<Boxes> {
+    let (lo, hi) = (integers(lo, "lo", Beyond::Refuse)?, integers(hi, "hi", Beyond::Refuse)?);
     if lo.shape != hi.shape {
         return Err(PyValueError::new_err(format!(
             "lo and hi must have one shape; {:?} and {:?} were given",
@@ -137,7 +141,7 @@ fn boxes(py: Python<'_>, own: &OwnRange, lo: &Bound<'_, PyAny>, hi: Option<&Boun
     let (count, scalar) = rows("lo and hi", &lo.shape, dims, lo.values.len())?;
     let (lo, hi) = (lo.values.into_weights(), hi.values.into_weights());
     let mut intervals = Vec::new();
-    intervals.try_reserve_exact(lo.len()).map_err(|_| fastgame_core::Error::Memory).map_err(crate::error::CoreError)?;
+    intervals.try_reserve_exact(lo.len()).map_err(|_| CoreError(Error::Memory))?;
     for (place, (lo, hi)) in lo.into_iter().zip(hi).enumerate() {
         let (Ok(from), Ok(to)) = (u64::try_from(lo), u64::try_from(hi)) else {
             return Err(PyValueError::new_err(format!(
@@ -311,19 +315,18 @@ impl RangeCounter {
         hi: Option<&Bound<'py, PyAny>>,
         error: bool,
     ) -> PyResult<Bound<'py, PyAny>> {
-        static ESTIMATE: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
         let py = slf.py();
-        let Boxes { intervals, shape } = slf.get().boxes(py, lo, hi)?;
-        let structure = slf.as_super().get();
-        // A box reads some hundred cells.
-        let work = intervals.len().saturating_mul(256);
-        if !error {
-            let values = structure.with_range(py, work, |range, rng| range.count(&intervals, rng))?;
-            return output(py, values, &shape);
-        }
-        let counts = structure.with_range(py, work, |range, rng| range.count_with_error(&intervals, None, rng))?;
-        let (values, stds) = (output(py, counts.values, &shape)?, output(py, counts.stds, &shape)?);
-        result_class(py, &ESTIMATE, "Estimate")?.call1((values, stds))
+        read(slf, &slf.get().boxes(py, lo, hi)?, error)
+    }
+
+    /// `count` with places of the grid, whether or not there are axes.
+    fn _count_places<'py>(
+        slf: &Bound<'py, Self>,
+        lo: &Bound<'py, PyAny>,
+        hi: &Bound<'py, PyAny>,
+        error: bool,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        read(slf, &corners(lo, hi, slf.get().dims())?, error)
     }
 
     /// One axis only: where the released counts reach a share of their total, at the present step, which is sealed.
@@ -450,6 +453,21 @@ impl RangeCounter {
         };
         imported(py, &MARGINAL, RANGES, "marginal")?.call1((slf, axis, bins, error))
     }
+}
+
+fn read<'py>(slf: &Bound<'py, RangeCounter>, boxes: &Boxes, error: bool) -> PyResult<Bound<'py, PyAny>> {
+    static ESTIMATE: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+    let (py, structure) = (slf.py(), slf.as_super().get());
+    let Boxes { intervals, shape } = boxes;
+    // A box reads some hundred cells.
+    let work = intervals.len().saturating_mul(256);
+    if !error {
+        let values = structure.with_range(py, work, |range, rng| range.count(intervals, rng))?;
+        return output(py, values, shape);
+    }
+    let counts = structure.with_range(py, work, |range, rng| range.count_with_error(intervals, None, rng))?;
+    let (values, stds) = (output(py, counts.values, shape)?, output(py, counts.stds, shape)?);
+    result_class(py, &ESTIMATE, "Estimate")?.call1((values, stds))
 }
 
 fn add(slf: &Bound<'_, RangeCounter>, points: &PointArray, weights: &OwnedWeights) -> PyResult<()> {
