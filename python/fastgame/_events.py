@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import math
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -25,8 +25,13 @@ from fastgame._errors import BadRowsError
 from fastgame._rows import RowCounts
 from fastgame._ticks import Ticks, floor_microseconds, zone_mismatch
 
+if TYPE_CHECKING:
+    from fastgame._feeds import Sink
+
 Bools = npt.NDArray[np.bool_]
 Integers = npt.NDArray[np.int64]
+#: Which rows are bad; None if none is.
+Bad = npt.NDArray[np.bool_] | None
 
 #: Parts of the time that a store on disk is sorted by.
 _PARTS = 64
@@ -38,21 +43,6 @@ _ISO = (
 #: What Arrow reads as a finite number.
 _NUMBER = r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$"
 _HAS_ZONE = r"[ T].*(Z|[+-]\d{2}(:?\d{2})?)$"
-
-
-class Source(NamedTuple):
-    """The columns of a table that make the events of one structure."""
-
-    key: tuple[str, ...]
-    weight: str | None
-    #: The largest absolute weight; None where the structure clips.
-    bound: float | None
-    #: Whether weights are whole numbers.
-    whole: bool
-    #: The cells of listed keys; None where any key will do.
-    cells: Callable[[list[Any]], Any] | None
-    #: The types of listed keys.
-    key_types: tuple[Any, ...] | None
 
 
 class Times(NamedTuple):
@@ -75,12 +65,12 @@ class Reader:
         self.counts = counts
         self.strict = strict
 
-    def read(self, batch: pa.RecordBatch, sources: list[Source]) -> list[list[pa.RecordBatch]]:
-        """Events of the sources: columns step, key parts, weight."""
+    def read(self, batch: pa.RecordBatch, sinks: list[Sink]) -> list[list[pa.RecordBatch]]:
+        """Events of the sinks: columns step, key parts, weight."""
         first_row = self.counts.read
         self.counts.read += batch.num_rows
         steps, deleted, usable = self._steps(batch, first_row)
-        return [list(self._events(batch, source, steps, deleted, usable, first_row)) for source in sources]
+        return [list(self._events(batch, sink, steps, deleted, usable, first_row)) for sink in sinks]
 
     def _leave_out(self, usable: Bools | None, bad: Bools | None, reason: str, first_row: int) -> Bools | None:
         """Counts the bad rows among the usable ones, and takes them out. None stands for all usable, or none bad."""
@@ -125,32 +115,27 @@ class Reader:
     def _events(
         self,
         batch: pa.RecordBatch,
-        source: Source,
+        sink: Sink,
         steps: Integers,
         deleted: Integers | None,
         usable: Bools | None,
         first_row: int,
     ) -> Iterator[pa.RecordBatch]:
-        keys = [key_column(column(batch, name), name) for name in source.key]
-        for name, values in zip(source.key, keys, strict=True):
-            missing = np.asarray(values.is_null()) if values.null_count else None
-            usable = self._leave_out(usable, missing, f"no key in {name!r}", first_row)
-        if source.cells is not None:
-            cells = np.asarray(source.cells(keys))
-            unlisted = cells < 0 if cells.size and cells.min() < 0 else None
-            usable = self._leave_out(usable, unlisted, "key not in the list", first_row)
-            keys = [pa.array(cells)]
+        taken, unfit = sink.take(batch)
+        for bad, reason in unfit:
+            usable = self._leave_out(usable, bad, reason, first_row)
         # All events of a structure have the same columns, whichever rows there are.
         weights: Any = None if deleted is None else np.ones(batch.num_rows, dtype=np.int64)
-        if source.weight is not None:
-            weights, bad, beyond = weights_of(column(batch, source.weight), source)
-            usable = self._leave_out(usable, bad, f"no weight in {source.weight!r}", first_row)
-            usable = self._leave_out(usable, beyond, f"{source.weight!r} beyond the bound", first_row)
-        yield _batch(steps, keys, weights, usable)
+        if sink.weight is not None:
+            weights, bad = weights_of(column(batch, sink.weight), sink.whole)
+            beyond = None if sink.bound is None else np.abs(weights) > sink.bound
+            usable = self._leave_out(usable, bad, f"no weight in {sink.weight!r}", first_row)
+            usable = self._leave_out(usable, beyond, f"{sink.weight!r} beyond the bound", first_row)
+        yield _batch(steps, taken, weights, usable)
         if deleted is not None:
             away = deleted <= self.times.ticks.horizon
             away = away if usable is None else away & usable
-            yield _batch(deleted, keys, -weights, away)
+            yield _batch(deleted, taken, -weights, away)
 
 
 def column(batch: pa.RecordBatch, name: str) -> pa.Array:
@@ -245,12 +230,12 @@ def check_same_kind(kind: pa.DataType, listed: pa.DataType, name: str) -> None:
         raise TypeError(f"the column {name!r} holds {of(kind)} and the listed keys are {of(listed)}: cast one of them")
 
 
-def check_weight_column(kind: pa.DataType, name: str) -> None:
+def check_weight_column(kind: pa.DataType, name: str, what: str = "weights") -> None:
     """Refuses a column whose values are no numbers."""
     kind = value_type(kind)
     numbers = pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)
     if not (numbers or is_text(kind) or pa.types.is_null(kind)):
-        raise TypeError(f"weights must be numbers; the column {name!r} is of type {kind}")
+        raise TypeError(f"{what} must be numbers; the column {name!r} is of type {kind}")
 
 
 def key_column(values: pa.Array, name: str) -> pa.Array:
@@ -352,23 +337,27 @@ def cast_each(values: pa.Array, kind: pa.DataType) -> list[pa.Array]:
         return cast_each(values[:half], kind) + cast_each(values[half:], kind)
 
 
-def weights_of(values: pa.Array, source: Source) -> tuple[Any, Bools | None, Bools | None]:
-    """Weights as int64 or float64, which rows have none, and which are beyond the bound."""
-    check_weight_column(values.type, source.weight or "")
+def numbers_of(values: pa.Array) -> tuple[Any, Bad]:
+    """Numbers, and which rows have none: integers of any type stay so, all else becomes floats."""
     bad = np.asarray(values.is_null()) if values.null_count else None
     if is_text(values.type) or pa.types.is_decimal(values.type) or pa.types.is_null(values.type):
         values = _numbers(values)
         bad = np.asarray(values.is_null())
     numbers = np.asarray(values.fill_null(0) if values.null_count else values)
+    return (numbers.astype(np.float64, copy=False) if numbers.dtype.kind == "f" else numbers), bad
+
+
+def weights_of(values: pa.Array, whole: bool) -> tuple[Any, Bad]:
+    """Weights as int64 (`whole`) or float64, and which rows have none."""
+    numbers, bad = numbers_of(values)
     if numbers.dtype.kind == "f":
-        numbers = numbers.astype(np.float64, copy=False)
         unfit = ~np.isfinite(numbers)
-        if source.whole:
+        if whole:
             unfit |= numbers != np.rint(numbers)
         if unfit.any():
             bad = unfit if bad is None else bad | unfit
             numbers = np.where(unfit, 0.0, numbers)
-    if not source.whole:
+    if not whole:
         numbers = numbers.astype(np.float64)
     elif numbers.dtype.kind == "u":
         # Beyond 2^62 a weight is beyond every bound, and is clipped as any other.
@@ -376,7 +365,7 @@ def weights_of(values: pa.Array, source: Source) -> tuple[Any, Bools | None, Boo
     else:
         numbers = np.clip(numbers, -float(1 << 62), float(1 << 62)) if numbers.dtype.kind == "f" else numbers
         numbers = np.clip(numbers.astype(np.int64), -(1 << 62), 1 << 62)
-    return numbers, bad, None if source.bound is None else np.abs(numbers) > source.bound
+    return numbers, bad
 
 
 class Store:

@@ -402,7 +402,10 @@ class Datetime(Axis):
 
     def index(self, values: Any) -> Places:
         """As `Axis.index`; NaT has no bin."""
-        instants, none = self.ticks.instants(values)
+        return self.index_instants(*self.ticks.instants(values))
+
+    def index_instants(self, instants: npt.NDArray[np.int64], none: npt.NDArray[np.bool_]) -> Places:
+        """As `index`, of microseconds since 1970, some of which are none."""
         steps = self.ticks.locate(instants)
         return self._flow(steps - 1, steps < 1, steps > self.size, none)
 

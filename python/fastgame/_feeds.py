@@ -1,0 +1,434 @@
+"""What each kind of structure takes from the rows of a table, and what it releases. One class a kind.
+
+`Sink.take` turns columns into what the structure is updated with, and says which rows it cannot take; `Sink.update`
+updates; `Sink.read` releases at the present step. What `take` is given is private; `labels` and `types` are public.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from fastgame._core import ContinualCounter, ContinualVector, CountSketch, RangeCounter
+from fastgame._events import (
+    Bad,
+    Times,
+    cast_each,
+    check_key_column,
+    check_same_kind,
+    check_time_column,
+    check_weight_column,
+    column,
+    instants_of,
+    is_text,
+    key_column,
+    numbers_of,
+    value_type,
+)
+from fastgame._ticks import Ticks
+from fastgame.axis import Axis, Datetime, StrCategory
+
+Floats = npt.NDArray[np.float64]
+
+#: Columns of the releases that no key may be called.
+_TAKEN = ("time", "rank", "value", "std")
+
+
+class Released(NamedTuple):
+    """What one read gave: values, standard deviations, and which labels they are of (None: all, in order)."""
+
+    value: Floats
+    std: Floats
+    places: npt.NDArray[np.int64] | None = None
+
+
+class Sink(ABC):
+    """A structure, and how it is fed."""
+
+    #: Whether weights are whole numbers.
+    whole = True
+
+    def __init__(self, feed: Any, ticks: Ticks) -> None:
+        structure: Any = feed.structure
+        if structure.now != 1 or structure.sealed:
+            raise ValueError(f"a structure must be new; one at step {structure.now} was given")
+        if structure.horizon < ticks.horizon:
+            raise ValueError(
+                f"the horizon of a structure must be at least that of the ticks, {ticks.horizon}; one with "
+                f"{structure.horizon} was given"
+            )
+        self.structure = structure
+        self.weight: str | None = feed.weight
+        self.keys = _names(feed.key)
+        taken = [name for name in self.keys if name in _TAKEN]
+        if taken:
+            raise ValueError(
+                f"a key column must not be named {taken[0]!r}, as a column of the releases is: rename it in the data"
+            )
+        bound = self.bound_of(structure)
+        if self.weight is None and bound < 1 and structure.on_excess == "error":
+            raise ValueError(
+                f"rows without a weight count 1, and max_norm is {bound:g}: every row would be beyond the bound (raise "
+                'it, name a column of weights, or use on_excess="clip")'
+            )
+        #: The largest absolute weight; None where the structure clips.
+        self.bound: float | None = bound if structure.on_excess == "error" else None
+        self.top: int | None = feed.top
+        #: Columns that say what a release is of, a row each.
+        self.labels: dict[str, Any] = {}
+
+    @staticmethod
+    def bound_of(structure: Any) -> float:
+        """The largest absolute weight of a row."""
+        return float(structure.max_weight)
+
+    @property
+    def columns(self) -> list[str]:
+        """The columns that are needed of the table."""
+        return [*self.keys, *([] if self.weight is None else [self.weight])]
+
+    def check(self, schema: pa.Schema) -> None:
+        """Refuses a table whose columns do not fit. Their names and types are taken as public."""
+        for place, name in enumerate(self.keys):
+            self.check_key(schema.field(name).type, place, name)
+        if self.weight is not None:
+            check_weight_column(schema.field(self.weight).type, self.weight)
+
+    @abstractmethod
+    def check_key(self, kind: pa.DataType, place: int, name: str) -> None:
+        """Refuses a key column of a type that cannot fit."""
+
+    @abstractmethod
+    def take(self, batch: pa.RecordBatch) -> tuple[list[pa.Array], list[tuple[Bad, str]]]:
+        """What the structure is updated with, column by column, and the rows that it cannot take, with the reason."""
+
+    @abstractmethod
+    def update(self, taken: list[pa.Array], weights: Any, count: int) -> None:
+        """Updates the structure with so many rows; without weights each counts 1."""
+
+    @abstractmethod
+    def read(self) -> Released:
+        """Releases what was asked for, at the present step."""
+
+    def _largest(self, value: Floats, std: Floats) -> Released:
+        """With `top` only so many, the largest first."""
+        if self.top is None:
+            return Released(value, std)
+        places = np.argsort(-value, kind="stable")[: self.top]
+        return Released(value[places], std[places], places)
+
+
+def sink_of(feed: Any, ticks: Ticks) -> Sink:
+    """The sink for the structure of a feed."""
+    kinds: list[tuple[type, type[Sink]]] = [
+        (ContinualCounter, CounterSink),
+        (ContinualVector, VectorSink),
+        (CountSketch, SketchSink),
+        (RangeCounter, RangeSink),
+    ]
+    for structure, sink in kinds:
+        if isinstance(feed.structure, structure):
+            return sink(feed, ticks)
+    names = ", ".join(structure.__name__ for structure, _ in kinds)
+    raise TypeError(f"structures must be one of {names}; {type(feed.structure).__name__} was given")
+
+
+def _refuse_given(feed: Any, kind: str, names: Sequence[str]) -> None:
+    given = [name for name in names if getattr(feed, name) is not None]
+    if given:
+        raise TypeError(f"a {kind} takes no {' or '.join(given)}")
+
+
+class CounterSink(Sink):
+    """All rows count."""
+
+    def __init__(self, feed: Any, ticks: Ticks) -> None:
+        _refuse_given(feed, "ContinualCounter, which counts all rows,", ["key", "keys", "top", "boxes"])
+        super().__init__(feed, ticks)
+
+    def check_key(self, kind: pa.DataType, place: int, name: str) -> None:
+        """There is none."""
+
+    def take(self, batch: pa.RecordBatch) -> tuple[list[pa.Array], list[tuple[Bad, str]]]:
+        """As `Sink.take`."""
+        return [], []
+
+    def update(self, taken: list[pa.Array], weights: Any, count: int) -> None:
+        """As `Sink.update`."""
+        self.structure.update(np.ones(count, dtype=np.int64) if weights is None else weights)
+
+    def read(self) -> Released:
+        """As `Sink.read`."""
+        return Released(np.array([self.structure.release()]), np.array([self.structure.noise_std()]))
+
+
+class KeySink(Sink):
+    """Rows have a key, and a public list says which keys are released."""
+
+    def __init__(self, feed: Any, ticks: Ticks) -> None:
+        kind = type(feed.structure).__name__
+        _refuse_given(feed, kind, ["boxes"])
+        super().__init__(feed, ticks)
+        if not self.keys:
+            raise TypeError(f"key must name the column of keys that a {kind} takes; none was given")
+        if feed.keys is None:
+            raise TypeError(
+                f"keys must be the public list of keys that a {kind} releases; none was given (the keys that occur in "
+                "the data are not public)"
+            )
+        self.listed = [_arrow_column(part) for part in (feed.keys if isinstance(feed.keys, tuple) else (feed.keys,))]
+        rows = {len(part) for part in self.listed}
+        if len(self.listed) != len(self.keys) or len(rows) != 1:
+            raise ValueError(
+                f"keys must have one column for each of {', '.join(self.keys)}, all of one length; columns of lengths "
+                f"{[len(part) for part in self.listed]} were given"
+            )
+        (self.count,) = rows
+        if any(part.null_count for part in self.listed):
+            raise ValueError("keys must not be missing; there is a null in the list")
+        if self.top is not None and not 1 <= self.top <= self.count:
+            raise ValueError(f"top must be from 1 to the number of keys, {self.count}; {self.top} was given")
+        self.labels = dict(zip(self.keys, self.listed, strict=True))
+
+    def check_key(self, kind: pa.DataType, place: int, name: str) -> None:
+        """As `Sink.check_key`."""
+        check_key_column(kind, name, floats=True)
+        check_same_kind(kind, self.listed[place].type, name)
+
+    def take(self, batch: pa.RecordBatch) -> tuple[list[pa.Array], list[tuple[Bad, str]]]:
+        """As `Sink.take`: key columns, of which some rows may be null."""
+        found = [key_column(column(batch, name), name) for name in self.keys]
+        bad = [
+            (np.asarray(values.is_null()) if values.null_count else None, f"no key in {name!r}")
+            for name, values in zip(self.keys, found, strict=True)
+        ]
+        return found, bad
+
+
+class VectorSink(KeySink):
+    """A cell for each listed key; rows with another one are left out."""
+
+    whole = False
+
+    def __init__(self, feed: Any, ticks: Ticks) -> None:
+        super().__init__(feed, ticks)
+        if self.count != self.structure.size:
+            raise ValueError(
+                f"keys must name each of the vector's {self.structure.size} cells; {self.count} keys were given"
+            )
+        # Part after part: the place of what was found so far, and of the part's value, make a code.
+        self.stages = []
+        listed = np.zeros(self.count, dtype=np.int64)
+        for part in self.listed:
+            values = part.unique()
+            codes = listed * len(values) + _index_in(part, values)
+            known, listed = np.unique(codes, return_inverse=True)
+            self.stages.append((values, known))
+        if len(self.stages[-1][1]) < self.count:
+            raise ValueError("keys must differ, as each is a cell; one stands twice in the list")
+        self.order = np.argsort(listed)
+
+    @staticmethod
+    def bound_of(structure: Any) -> float:
+        """As `Sink.bound_of`."""
+        return float(structure.max_norm)
+
+    def take(self, batch: pa.RecordBatch) -> tuple[list[pa.Array], list[tuple[Bad, str]]]:
+        """As `Sink.take`: cells."""
+        columns, bad = super().take(batch)
+        found: Any = 0
+        for values_given, (values, known) in zip(columns, self.stages, strict=True):
+            index = _index_in(values_given, values)
+            codes = found * len(values) + index
+            place = np.minimum(np.searchsorted(known, codes), len(known) - 1)
+            found = np.where((index >= 0) & (found >= 0) & (known[place] == codes), place, -1)
+        cells = np.where(found >= 0, self.order[found], -1)
+        unlisted = cells < 0 if cells.size and cells.min() < 0 else None
+        return [pa.array(cells)], [*bad, (unlisted, "key not in the list")]
+
+    def update(self, taken: list[pa.Array], weights: Any, count: int) -> None:
+        """As `Sink.update`."""
+        self.structure.update_batch(_OneEach(np.asarray(taken[0]), weights, self.structure.size))
+
+    def read(self) -> Released:
+        """As `Sink.read`."""
+        return self._largest(self.structure.release(), np.full(self.count, self.structure.noise_std()))
+
+
+class SketchSink(KeySink):
+    """Any key counts; the listed ones are released."""
+
+    def update(self, taken: list[pa.Array], weights: Any, count: int) -> None:
+        """As `Sink.update`."""
+        self.structure.update(_single(taken), 1 if weights is None else weights)
+
+    def read(self) -> Released:
+        """As `Sink.read`."""
+        return self._largest(*self.structure.estimate(_single(self.listed), error=True))
+
+
+class RangeSink(Sink):
+    """Rows are points, with a column for each axis; boxes of a public list are released."""
+
+    def __init__(self, feed: Any, ticks: Ticks) -> None:
+        _refuse_given(feed, "RangeCounter", ["keys"])
+        super().__init__(feed, ticks)
+        dims = len(self.structure.shape)
+        self.axes: tuple[Axis, ...] | None = self.structure.axes
+        if not self.keys and self.axes is not None and all(axis.name for axis in self.axes):
+            self.keys = tuple(str(axis.name) for axis in self.axes)
+        if len(self.keys) != dims:
+            raise TypeError(f"key must name a column for each of the {dims} axes; {self.keys or 'none'} was given")
+        if feed.boxes is None:
+            raise TypeError("boxes must be the public list of boxes that a RangeCounter releases; none was given")
+        named = feed.boxes if isinstance(feed.boxes, Mapping) else {box_name(box): box for box in feed.boxes}
+        if not named:
+            raise ValueError("boxes must have at least one box; none was given")
+        if self.top is not None and not 1 <= self.top <= len(named):
+            raise ValueError(f"top must be from 1 to the number of boxes, {len(named)}; {self.top} was given")
+        # Bounds off an edge are refused before anything is read.
+        corners = [self._corners(box) for box in named.values()]
+        self.low, self.high = (np.array([corner[side] for corner in corners]) for side in (0, 1))
+        self.labels = {"box": pa.array(list(named), pa.string())}
+
+    def _corners(self, box: Any) -> tuple[Any, Any]:
+        from fastgame._ranges import boxes  # noqa: PLC0415 (imports this package's results)
+
+        if self.axes is not None:
+            low, high = boxes(self.axes, box, None) if isinstance(box, Mapping) else boxes(self.axes, *box)
+        else:
+            low, high = (np.asarray(corner, dtype=np.int64) for corner in box)
+        if np.shape(low) != (len(self.structure.shape),):
+            raise ValueError(f"each of the boxes must be a single one; {box!r} was given")
+        for place, (lo, hi, size) in enumerate(zip(low, high, self.structure.shape, strict=True)):
+            if not 0 <= lo <= hi <= size:
+                raise ValueError(f"a box must have 0 <= lo <= hi <= {size} on axis {place}; {lo} and {hi} were given")
+        return low, high
+
+    def check_key(self, kind: pa.DataType, place: int, name: str) -> None:
+        """As `Sink.check_key`."""
+        axis = None if self.axes is None else self.axes[place]
+        if isinstance(axis, Datetime):
+            check_time_column(kind, _times(axis, name), name)
+        elif isinstance(axis, StrCategory):
+            check_key_column(kind, name)
+            if not is_text(value_type(kind)) and not pa.types.is_null(value_type(kind)):
+                raise TypeError(f"the axis {name!r} has categories and takes text; the column is of type {kind}")
+        else:
+            check_weight_column(kind, name, "coordinates")
+
+    def take(self, batch: pa.RecordBatch) -> tuple[list[pa.Array], list[tuple[Bad, str]]]:
+        """As `Sink.take`: places on the axes."""
+        found, bad = [], []
+        for number, name in enumerate(self.keys):
+            places = self._places(number, column(batch, name), name)
+            found.append(pa.array(places))
+            bad.append((places < 0 if places.size and places.min() < 0 else None, f"no bin for {name!r}"))
+        return found, bad
+
+    def _places(self, number: int, values: pa.Array, name: str) -> Any:
+        axis = None if self.axes is None else self.axes[number]
+        if isinstance(axis, Datetime):
+            instants, missing = instants_of(values, _times(axis, name), name)
+            none = np.zeros(len(instants), dtype=bool) if missing is None else missing
+            return axis.index_instants(instants, none)
+        if isinstance(axis, StrCategory):
+            known = pc.index_in(values.cast(pa.string()), value_set=pa.array(axis.categories), skip_nulls=True)
+            places = np.asarray(known.fill_null(axis.size if axis.overflow else -1)).astype(np.int64)
+            places[np.asarray(values.is_null())] = -1
+            return places
+        numbers, missing = numbers_of(values)
+        if axis is not None:
+            places = axis.index(numbers)
+        else:
+            whole = numbers == np.rint(numbers)
+            inside = whole & (numbers >= 0) & (numbers < self.structure.shape[number])
+            places = np.where(inside, np.where(inside, numbers, 0).astype(np.int64), -1)
+        if missing is not None:
+            places[missing] = -1
+        return places
+
+    def update(self, taken: list[pa.Array], weights: Any, count: int) -> None:
+        """As `Sink.update`."""
+        places = np.stack([np.asarray(part) for part in taken], axis=1)
+        self.structure._update_places(places, 1 if weights is None else weights)
+
+    def read(self) -> Released:
+        """As `Sink.read`."""
+        return self._largest(*self.structure._count_places(self.low, self.high, True))
+
+
+def box_name(box: Any) -> str:
+    """A box as text: ``distance=0:500,delay=60:``."""
+    if not isinstance(box, Mapping):
+        low, high = box
+        return ",".join(f"{a}:{b}" for a, b in zip(np.atleast_1d(low), np.atleast_1d(high), strict=True))
+    parts = []
+    for name, bounds in box.items():
+        ends = bounds if isinstance(bounds, tuple) else (bounds,)
+        parts.append(f"{name}=" + ":".join("" if end is None else str(end) for end in ends))
+    return ",".join(parts)
+
+
+class _OneEach:
+    """A sparse matrix with one number in each row, as much of it as a vector's update takes."""
+
+    def __init__(self, cells: Any, weights: Any, size: int) -> None:
+        self.indices = cells
+        self.data = np.ones(len(cells)) if weights is None else weights
+        self.indptr = np.arange(len(cells) + 1)
+        self.shape = (len(cells), size)
+
+    def tocsr(self) -> _OneEach:
+        return self
+
+
+def _times(axis: Datetime, name: str) -> Times:
+    return Times(axis.ticks, name, None, None)
+
+
+def _single(columns: list[Any]) -> Any:
+    return tuple(columns) if len(columns) > 1 else columns[0]
+
+
+def _names(key: Any) -> tuple[str, ...]:
+    if key is None:
+        return ()
+    names = (key,) if isinstance(key, str) else tuple(key)
+    if not all(isinstance(name, str) for name in names) or len(set(names)) < len(names):
+        raise TypeError(f"key must be the name of a column, or a tuple of different names; {key!r} was given")
+    return names
+
+
+def _arrow_column(column: Any) -> Any:
+    """A public list of keys as an Arrow array of one of the types that events have."""
+    if isinstance(column, str | bytes):
+        raise TypeError(f"keys must be a list or column of keys, or a tuple of them; {column!r} was given")
+    try:
+        if hasattr(type(column), "__arrow_c_stream__"):
+            column = pa.chunked_array(column).combine_chunks()
+        array = pa.array(column)
+    except (pa.ArrowException, TypeError, ValueError) as error:
+        raise TypeError(f"keys must be a list or column of keys of one type: {error}") from None
+    if isinstance(array, pa.ChunkedArray):
+        array = array.combine_chunks()
+    if pa.types.is_dictionary(array.type):
+        array = array.dictionary_decode()
+    check_key_column(array.type, "keys")
+    return key_column(array, "keys")
+
+
+def _index_in(column: Any, values: Any) -> Any:
+    """Where each element stands among the values; -1 if nowhere."""
+    if column.type != values.type:
+        # Integers of two types; what does not fit into the listed one's is not listed.
+        pieces = cast_each(column, values.type) if len(column) else [column.cast(values.type)]
+        column = pa.concat_arrays(pieces)
+    found = pc.index_in(column, value_set=values, skip_nulls=True)
+    return np.asarray(found.fill_null(-1)).astype(np.int64)
