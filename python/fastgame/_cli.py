@@ -14,11 +14,15 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import fastgame as fg
+from fastgame._axis_text import axis_of, box_of
 from fastgame._plan import as_json, as_text
 from fastgame._writing import write_text
+from fastgame.axis import Datetime, StrCategory
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+    from fastgame._files import Columns
 
 _EXIT_REFUSED = 2
 
@@ -41,10 +45,20 @@ _EXAMPLES = {
   fastgame top visits.csv --time time --start 2026-01-01 --end 2026-02-01 \
       --every 1w --rho 0.5 --key page --keys pages.txt -k 2 --width 1024
 """,
+    "range": r"""
+  printf 'time,age,site
+2026-01-01 09:30,34,north
+2026-01-02 10:00,71,south
+' > visits.csv
+  fastgame range visits.csv --time time --start 2026-01-01 --end 2026-02-01 --every 1w --rho 0.5 \
+      --axis age:0:100:20 --axis site:north,south --box age=0:50 --box age=50:,site=south
+""",
     "plan": r"""
   fastgame plan counter --start 2026-01-01 --end 2027-01-01 --every 1h --epsilon 1 --delta 1e-6
 
   fastgame plan sketch --horizon 8760 --rho 0.5 --expected-total 1e6 --key-count 50000 --plot plan.png
+
+  fastgame plan range --horizon 8760 --rho 0.5 --axis distance:0:5000:100 --axis delay:-60:300
 """,
 }
 
@@ -95,6 +109,31 @@ def _privacy_options(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--insecure-seed", type=int, metavar="N", help=seed)
 
 
+def _key_options(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("the keys")
+    group.add_argument(
+        "--key", action="append", metavar="COLUMN", help="the key of a row; repeat it for keys of several parts"
+    )
+    keys = "the PUBLIC list of keys to report: one a line (.txt), or a table with the columns named by --key"
+    group.add_argument("--keys", metavar="FILE", help=keys)
+    column = "the column of --keys that holds the key, if it has another name there; repeat as --key"
+    group.add_argument("--keys-column", action="append", metavar="COLUMN", help=column)
+
+
+def _axis_options(parser: argparse.ArgumentParser, required: bool) -> None:
+    group = parser.add_argument_group("the axes", "Their edges are public. Values outside go to bins of their own.")
+    axis = (
+        "an axis, named as its column: name:lo:hi:bins, name:lo:hi (integers), name:start:end:every (dates) or "
+        "name:A,B,C (categories); repeat it"
+    )
+    group.add_argument("--axis", action="append", metavar="AXIS", required=required, help=axis)
+    levels = "every how many levels one is kept, 1 to 8, or dyadic (the paper's structure)"
+    group.add_argument("--levels", default="2", metavar="A", help=levels)
+    estimator = "boxes with the least noise, or as the paper's cover"
+    words = ["least_squares", "cover"]
+    group.add_argument("--estimator", choices=words, default="least_squares", help=estimator)
+
+
 def _input_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "files", nargs="+", metavar="FILE", help="CSV, Parquet or JSON lines, or a quoted pattern: 'logs/*.csv'"
@@ -106,13 +145,6 @@ def _input_options(parser: argparse.ArgumentParser) -> None:
         metavar="COLUMN",
         help="when the row is taken out again; missing if it stays; needs --protect lifetime",
     )
-    group.add_argument(
-        "--key", action="append", metavar="COLUMN", help="the key of a row; repeat it for keys of several parts"
-    )
-    keys = "the PUBLIC list of keys to report: one a line (.txt), or a table with the columns named by --key"
-    group.add_argument("--keys", metavar="FILE", help=keys)
-    column = "the column of --keys that holds the key, if it has another name there; repeat as --key"
-    group.add_argument("--keys-column", action="append", metavar="COLUMN", help=column)
     group.add_argument("--weight", metavar="COLUMN", help="what a row counts for; 1 without it")
     group.add_argument("--max-weight", type=int, default=1, metavar="W", help="the largest absolute weight of a row")
     excess = "a weight beyond it makes the row a bad one, or is cut down to it"
@@ -168,23 +200,35 @@ def _parser() -> argparse.ArgumentParser:
         "each key: a sketch is kept.",
         _top,
     )
-    for made in (count, top):
+    ranges = command(
+        "range",
+        "Count rows so far in boxes, at every tick: with an age from 50 on, at one site, in a month. Boxes are public.",
+        _range,
+    )
+    for made in (count, top, ranges):
         _input_options(made)
+        if made is not ranges:
+            _key_options(made)
         _clock_options(made, required=True)
         _privacy_options(made)
         _output_options(made)
     top.add_argument("-k", type=int, default=10, metavar="K", help="how many keys")
-    shape = top.add_argument_group("the sketch")
-    shape.add_argument("--width", type=int, default=4096, metavar="W", help="buckets in a row, a power of two")
-    shape.add_argument("--depth", type=int, default=5, metavar="D", help="rows, an odd number")
-    shape.add_argument("--hash-seed", type=int, metavar="N", help="of the hash functions; at random without it")
+    _axis_options(ranges, required=True)
+    box = "a PUBLIC box to report: 'age=0:50,site=north', either end may be empty; repeat it"
+    ranges.add_argument("--box", action="append", metavar="BOX", help=box)
+    ranges.add_argument("--boxes", metavar="FILE", help="a file with a box a line")
+    for made, what in ((top, "the sketch"), (ranges, "the sketches of large components")):
+        shape = made.add_argument_group(what)
+        shape.add_argument("--width", type=int, default=4096, metavar="W", help="buckets in a row, a power of two")
+        shape.add_argument("--depth", type=int, default=5, metavar="D", help="rows, an odd number")
+        shape.add_argument("--hash-seed", type=int, metavar="N", help="of the hash functions; at random without it")
     plan = command(
         "plan",
         "Say what a structure would cost and how far off it would be, before there is any data. Without --width a "
         "sketch's width and depth are chosen for the expected stream.",
         _plan,
     )
-    plan.add_argument("structure", choices=["counter", "vector", "sketch"], help="what count and top keep")
+    plan.add_argument("structure", choices=["counter", "vector", "sketch", "range"], help="what is kept")
     _clock_options(plan, required=False)
     plan.add_argument("--horizon", type=int, metavar="T", help="the number of steps, instead of a clock")
     _privacy_options(plan)
@@ -197,6 +241,7 @@ def _parser() -> argparse.ArgumentParser:
     shape = plan.add_argument_group("the sketch")
     shape.add_argument("--width", type=int, metavar="W", help="buckets in a row, a power of two; chosen without it")
     shape.add_argument("--depth", type=int, metavar="D", help="rows, an odd number (with --width; default: 5)")
+    _axis_options(plan, required=False)
     output = plan.add_argument_group("output")
     output.add_argument("--format", choices=["table", "json"], default="table", help="for people or programs")
     output.add_argument("--out", metavar="FILE", help="where to write; the terminal without it")
@@ -277,6 +322,44 @@ def _top(arguments: argparse.Namespace) -> None:
     _release(arguments, ticks, feed)
 
 
+def _axes(arguments: argparse.Namespace) -> dict[str, Any]:
+    """The parameters of a range counter that are options of their own."""
+    levels: Any = arguments.levels
+    if levels != "dyadic":
+        try:
+            levels = int(levels)
+        except ValueError:
+            raise ValueError(f"--levels must be dyadic, or an integer from 1 to 8; {levels!r} was given") from None
+    axes = [axis_of(text, arguments.tz) for text in arguments.axis]
+    return {"axes": axes, "levels": levels, "estimator": arguments.estimator}
+
+
+def _range(arguments: argparse.Namespace) -> None:
+    ticks = fg.Ticks(arguments.start, arguments.end, arguments.every, tz=arguments.tz)
+    own = _axes(arguments)
+    texts = list(arguments.box or [])
+    if arguments.boxes is not None:
+        with open(arguments.boxes, encoding="utf-8-sig") as file:
+            texts += [line.strip() for line in file if line.strip()]
+    if not texts:
+        raise ValueError("name the boxes to report, each with --box, or in a file with --boxes")
+    if len(set(texts)) < len(texts):
+        raise ValueError("a box stands twice among those to report")
+    by_name = {axis.name: axis for axis in own["axes"]}
+    counter = fg.RangeCounter(
+        width=arguments.width,
+        depth=arguments.depth,
+        hash_seed=arguments.hash_seed,
+        max_weight=arguments.max_weight,
+        on_excess=arguments.on_excess,
+        horizon=ticks.horizon,
+        **own,
+        **_common(arguments),
+    )
+    boxes = {text: box_of(text, by_name) for text in texts}
+    _release(arguments, ticks, fg.Feed(counter, weight=arguments.weight, boxes=boxes))
+
+
 def _plan(arguments: argparse.Namespace) -> None:
     clock = [arguments.start, arguments.end, arguments.every]
     if (arguments.horizon is None) == (None in clock) or (arguments.horizon is not None and any(clock)):
@@ -292,6 +375,12 @@ def _plan(arguments: argparse.Namespace) -> None:
         if arguments.key_count is None:
             raise ValueError("a vector has a cell for each key: say how many with --key-count")
         plan = fg.ContinualVector.plan(arguments.key_count, max_norm=float(arguments.max_weight), **common)
+    elif arguments.structure == "range":
+        if not arguments.axis:
+            raise ValueError("a range counter has axes: name each with --axis")
+        given = {name: getattr(arguments, name) for name in ("width", "depth")}
+        shape = {name: value for name, value in given.items() if value is not None}
+        plan = fg.RangeCounter.plan(max_weight=arguments.max_weight, **_axes(arguments), **shape, **common)
     else:
         plan, profile = _plan_sketch(arguments, common)
     if arguments.plot is not None:
@@ -325,7 +414,7 @@ def _plan_sketch(arguments: argparse.Namespace, common: dict[str, Any]) -> tuple
 
 def _release(arguments: argparse.Namespace, ticks: fg.Ticks, feed: fg.Feed) -> None:
     """Reads the files, releases at each tick, writes."""
-    from fastgame._files import Columns, Files  # noqa: PLC0415
+    from fastgame._files import Files  # noqa: PLC0415
     from fastgame._output import format_of, write  # noqa: PLC0415
 
     form = format_of(arguments.format, arguments.out)
@@ -336,11 +425,7 @@ def _release(arguments: argparse.Namespace, ticks: fg.Ticks, feed: fg.Feed) -> N
     counts = fg.RowCounts()
     files = Files(
         arguments.files,
-        Columns(
-            [name for name in (arguments.time, arguments.delete_time) if name],
-            arguments.key or [],
-            [arguments.weight] if arguments.weight else [],
-        ),
+        _columns(arguments, feed),
         counts=counts,
         kind=arguments.input_format,
         delimiter=arguments.delimiter,
@@ -367,6 +452,19 @@ def _release(arguments: argparse.Namespace, ticks: fg.Ticks, feed: fg.Feed) -> N
     if not arguments.quiet:
         _tell_counts(counts)
         _tell_guarantee(feed.structure)
+
+
+def _columns(arguments: argparse.Namespace, feed: fg.Feed) -> Columns:
+    """What is read of the files: times and numbers as they stand there, keys and categories as text."""
+    from fastgame._files import Columns  # noqa: PLC0415
+
+    times = [name for name in (arguments.time, arguments.delete_time) if name]
+    keys = list(feed.key or ())
+    numbers = [arguments.weight] if arguments.weight else []
+    for axis in getattr(feed.structure, "axes", None) or ():
+        column = times if isinstance(axis, Datetime) else keys if isinstance(axis, StrCategory) else numbers
+        column.append(axis.name)
+    return Columns(times, keys, numbers)
 
 
 class _Progress:

@@ -49,13 +49,18 @@ def summary(plan: Plan, profile: FrequencyProfile | None = None) -> list[tuple[s
     """The plan as rows of a name and a text."""
     at_end = checked(plan, profile)
     given = plan.parameters
-    horizon, sketch = given["horizon"], plan.structure == "CountSketch"
+    horizon, sketch, boxes = given["horizon"], plan.structure == "CountSketch", plan.structure == "RangeCounter"
     own = [name for name in ("size", "width", "depth", "max_weight", "max_norm") if name in given]
+    shape = [f"{name} {given[name]:,}" for name in own]
+    if boxes:
+        sizes = given["shape"] if "shape" in given else [axis.extent for axis in given["axes"]]
+        grid = " x ".join(f"{size:,}" for size in sizes)
+        shape = [f"grid {grid}", *shape, f"levels {given['levels']}", f"estimator {given['estimator']}"]
     unit = "one update" if given["protect"] == "update" else "one insertion with its later deletion"
     if given["contributions"] > 1:
         unit = f"{given['contributions']:,} contributions of a person, each {unit}"
     rows = [
-        ("structure", f"{plan.structure} ({', '.join(f'{name} {given[name]:,}' for name in own)})"),
+        ("structure", f"{plan.structure} ({', '.join(shape)})"),
         ("budget", f"{plan.privacy!r}: epsilon {plan.privacy.epsilon(DELTA):.3g} at delta {DELTA:g}, exactly"),
         ("protects", f"{unit}, in all answers together"),
         ("time", f"{counted(horizon, 'step')}, mechanism {given['mechanism']}"),
@@ -63,12 +68,17 @@ def summary(plan: Plan, profile: FrequencyProfile | None = None) -> list[tuple[s
     of_all = f"all of {counted(horizon, 'answer')} together"
     for name, step in [("error now", 1), ("error at the end", horizon)]:
         one = plan.error(CONFIDENCE, at=step, profile=profile)
-        text = f"within {number(one)} in {CONFIDENCE:.0%} of {'estimates' if sketch else 'releases'}"
+        answers = "estimates" if sketch else "counts of random boxes" if boxes else "releases"
+        text = f"within {number(one)} in {CONFIDENCE:.0%} of {answers}"
         if horizon > 1 and step == horizon:
             text += f"; {of_all}, within {number(plan.error(CONFIDENCE, horizon, profile=profile))}"
         rows.append((name, text))
     if sketch and profile is None:
         rows.append(("", "by noise alone: what collisions add depends on the data (give a profile)"))
+    if boxes:
+        small = plan.box(sides=[max(1, size // 16) for size in sizes], confidence=CONFIDENCE)
+        rows.append(("small boxes", f"a sixteenth of each axis: within {number(small.error)}"))
+        rows.append(("", "by noise alone: collisions in sketched components add to it (Plan.box, second_moment)"))
     rows.append(("noise of a cell", f"standard deviation {number(plan.noise_std)}"))
     if sketch:
         rows.append(("sd of an estimate", number(plan.std(profile=profile))))
@@ -82,6 +92,11 @@ def summary(plan: Plan, profile: FrequencyProfile | None = None) -> list[tuple[s
         memory += f", {size(plan.memory_one_by_one)} if cell by cell"
     rows += [("lattice", f"releases are multiples of {plan.lattice_step:g}"), ("memory", memory)]
     rows.append(("cells", f"{plan.cells:,}"))
+    if boxes:
+        components, dense = plan.components
+        rows.append(("components", f"{components:,}, of which {dense:,} dense and {components - dense:,} sketched"))
+        rows.append(("cells read", f"{plan.cells_read():,} for a random box; at most 2 normal variables each"))
+        return rows
     if plan.cells > 1:
         each = f"{plan.cells_read(1):,} for one {'key' if sketch else 'cell'}, {plan.cells_read():,} for all"
         rows.append(("cells read", f"{each}; at most 2 normal variables each"))
