@@ -60,7 +60,7 @@ lint: $(STAMPS)/extra-test ## Formatting, lints and types, of Rust and Python
 	$(BIN)/ruff check --quiet python examples scripts benches
 	$(BIN)/ruff format --quiet --check python examples scripts benches
 	$(BIN)/mypy
-	$(BIN)/python -m mypy.stubtest fastgame
+	$(BIN)/python -m mypy.stubtest --mypy-config-file pyproject.toml fastgame._core fastgame._results
 	$(BIN)/python scripts/sampler_bound.py --check
 	$(BIN)/python scripts/sampler_bound.py --tables "$$($(CARGO) metadata --locked --format-version 1 | $(RAND_DISTR_TABLES))"
 

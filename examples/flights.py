@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import argparse
 import csv
+import math
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -109,7 +110,7 @@ def print_report(year: Year, names: list[tuple[str, str]], promised: tuple[float
 
 def print_cost(spent: fg.Zcdp) -> None:
     """What all that was released costs."""
-    epsilon = spent.epsilon(DELTA)
+    epsilon = math.ceil(spent.epsilon(DELTA) * 1000) / 1000  # rounded up, as it is a promise
     print(f"\nAll of this together cost rho = {spent.rho:g}, by the exact curve ({epsilon:.3f}, {DELTA:g})-DP, for")
     print("any one flight, and no more however long the answers are studied.")
 

@@ -7,7 +7,9 @@ What it writes to the standard error is for the operator alone.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
+import signal
 import sys
 import textwrap
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -15,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import fastgame as fg
 from fastgame._axis_text import axis_of, box_of
-from fastgame._plan import as_json, as_text
+from fastgame._plan import as_json, as_text, upward
 from fastgame._writing import write_text
 from fastgame.axis import Datetime, StrCategory
 
@@ -76,7 +78,8 @@ class _Parser(argparse.ArgumentParser):
     """Says what is wrong in one line."""
 
     def error(self, message: str) -> NoReturn:
-        self.exit(_EXIT_REFUSED, f"{self.prog}: error: {' '.join(message.split())} (see {self.prog} --help)\n")
+        _tell(f"{self.prog}: error: {' '.join(message.split())} (see {self.prog} --help)")
+        sys.exit(_EXIT_REFUSED)
 
 
 def _character(text: str) -> str:
@@ -94,7 +97,7 @@ def _clock_options(parser: argparse.ArgumentParser, required: bool) -> None:
     group.add_argument("--tz", metavar="ZONE", help="time zone of the clock, as Europe/Copenhagen; for times with one")
 
 
-def _privacy_options(parser: argparse.ArgumentParser) -> None:
+def _privacy_options(parser: argparse.ArgumentParser, seed: bool = True) -> None:
     text = "One guarantee for all that is written. Give --rho, or --mu, or --epsilon and --delta."
     group = parser.add_argument_group("privacy", text)
     group.add_argument("--rho", type=float, metavar="R", help="budget as zero-concentrated differential privacy")
@@ -105,8 +108,9 @@ def _privacy_options(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--protect", choices=["update", "lifetime"], default="update", help=protect)
     group.add_argument("--contributions", type=int, default=1, metavar="M", help="rows that one person may have")
     group.add_argument("--mechanism", default="tree", metavar="NAME", help="how noise is correlated: tree, tree-paper")
-    seed = "INSECURE: repeatable noise for tests; whoever knows the seed knows the noise"
-    group.add_argument("--insecure-seed", type=int, metavar="N", help=seed)
+    if seed:
+        insecure = "INSECURE: repeatable noise for tests; whoever knows the seed knows the noise"
+        group.add_argument("--insecure-seed", type=int, metavar="N", help=insecure)
 
 
 def _key_options(parser: argparse.ArgumentParser) -> None:
@@ -145,7 +149,8 @@ def _input_options(parser: argparse.ArgumentParser) -> None:
         metavar="COLUMN",
         help="when the row is taken out again; missing if it stays; needs --protect lifetime",
     )
-    group.add_argument("--weight", metavar="COLUMN", help="what a row counts for; 1 without it")
+    weight = "what a row counts for, 1 without it; whole numbers, but for count with --key"
+    group.add_argument("--weight", metavar="COLUMN", help=weight)
     group.add_argument("--max-weight", type=int, default=1, metavar="W", help="the largest absolute weight of a row")
     excess = "a weight beyond it makes the row a bad one, or is cut down to it"
     group.add_argument("--on-excess", choices=["error", "clip"], default="error", help=excess)
@@ -231,13 +236,13 @@ def _parser() -> argparse.ArgumentParser:
     plan.add_argument("structure", choices=["counter", "vector", "sketch", "range"], help="what is kept")
     _clock_options(plan, required=False)
     plan.add_argument("--horizon", type=int, metavar="T", help="the number of steps, instead of a clock")
-    _privacy_options(plan)
+    _privacy_options(plan, seed=False)
     keys = plan.add_argument_group("the keys and the stream", "What is expected; it must not come from the data.")
     keys.add_argument("--key-count", type=int, metavar="N", help="how many keys there may be: a vector's cells")
     keys.add_argument("--max-weight", type=int, default=1, metavar="W", help="the largest absolute weight of a row")
     keys.add_argument("--expected-total", type=float, metavar="N", help="of a sketch: the sum of all counts")
-    skew = "of a sketch: the key at rank r has a share in proportion to 1/r^S (Zipf's law)"
-    keys.add_argument("--skew", type=float, default=1.0, metavar="S", help=skew)
+    skew = "of a sketch: the key at rank r has a share in proportion to 1/r^S (Zipf's law); 1 without it"
+    keys.add_argument("--skew", type=float, metavar="S", help=skew)
     shape = plan.add_argument_group("the sketch")
     shape.add_argument("--width", type=int, metavar="W", help="buckets in a row, a power of two; chosen without it")
     shape.add_argument("--depth", type=int, metavar="D", help="rows, an odd number (with --width; default: 5)")
@@ -259,7 +264,8 @@ def _budget(arguments: argparse.Namespace) -> fg.Budget:
     if set(given) == {"epsilon", "delta"}:
         return fg.ApproxDp(given["epsilon"], given["delta"])
     shown = " and ".join(f"--{name}" for name in given) or "nothing"
-    raise ValueError(f"the budget is --rho, or --mu, or --epsilon with --delta; {shown} was given")
+    were = "were" if len(given) > 1 else "was"
+    raise ValueError(f"the budget is --rho, or --mu, or --epsilon with --delta; {shown} {were} given")
 
 
 def _common(arguments: argparse.Namespace) -> dict[str, Any]:
@@ -269,7 +275,7 @@ def _common(arguments: argparse.Namespace) -> dict[str, Any]:
         "protect": arguments.protect,
         "contributions": arguments.contributions,
         "mechanism": arguments.mechanism,
-        "insecure_seed": arguments.insecure_seed,
+        "insecure_seed": getattr(arguments, "insecure_seed", None),
     }
 
 
@@ -367,6 +373,7 @@ def _plan(arguments: argparse.Namespace) -> None:
     horizon = arguments.horizon
     if horizon is None:
         horizon = fg.Ticks(*clock, tz=arguments.tz).horizon
+    _refuse_unused(arguments)
     common = {**_common(arguments), "horizon": horizon}
     profile = None
     if arguments.structure == "counter":
@@ -384,12 +391,25 @@ def _plan(arguments: argparse.Namespace) -> None:
     else:
         plan, profile = _plan_sketch(arguments, common)
     if arguments.plot is not None:
+        from fastgame._plot import check_picture  # noqa: PLC0415
+
+        check_picture(arguments.plot)
         plan.plot(arguments.plot, profile=profile)
     vector = None
     if arguments.structure == "sketch" and arguments.key_count is not None:
         vector = plan.fits_in_vector(arguments.key_count)
     shown = as_json if arguments.format == "json" else as_text
     write_text(shown(plan, profile, vector) + "\n", arguments.out)
+
+
+def _refuse_unused(arguments: argparse.Namespace) -> None:
+    """An option that would do nothing is a mistake."""
+    used = {"counter": [], "vector": ["key_count"]}.get(arguments.structure)
+    if used is None:
+        return
+    for name in ("key_count", "expected_total", "skew", "width", "depth"):
+        if name not in used and getattr(arguments, name) is not None:
+            raise ValueError(f"--{name.replace('_', '-')} says nothing of a {arguments.structure}; leave it out")
 
 
 def _plan_sketch(arguments: argparse.Namespace, common: dict[str, Any]) -> tuple[fg.Plan, fg.FrequencyProfile | None]:
@@ -403,12 +423,15 @@ def _plan_sketch(arguments: argparse.Namespace, common: dict[str, Any]) -> tuple
         keys = arguments.key_count
         if keys is None:
             keys = round(arguments.expected_total)
-        profile = fg.FrequencyProfile.zipf(total=arguments.expected_total, keys=keys, exponent=arguments.skew)
+        exponent = 1.0 if arguments.skew is None else arguments.skew
+        profile = fg.FrequencyProfile.zipf(total=arguments.expected_total, keys=keys, exponent=exponent)
     if arguments.width is not None:
         depth = 5 if arguments.depth is None else arguments.depth
         return fg.CountSketch.plan(width=arguments.width, depth=depth, **common), profile
-    if profile is None or arguments.depth is not None:
+    if profile is None:
         raise ValueError("the shape of a sketch is --width (and --depth), or is chosen for an --expected-total")
+    if arguments.depth is not None:
+        raise ValueError("--depth goes with --width; without them both are chosen")
     return fg.CountSketch.suggest(profile=profile, **common), profile
 
 
@@ -422,6 +445,7 @@ def _release(arguments: argparse.Namespace, ticks: fg.Ticks, feed: fg.Feed) -> N
         from fastgame._plot import check_picture, draw_releases  # noqa: PLC0415
 
         check_picture(arguments.plot)
+    _refuse_overwriting(arguments)
     counts = fg.RowCounts()
     files = Files(
         arguments.files,
@@ -431,7 +455,7 @@ def _release(arguments: argparse.Namespace, ticks: fg.Ticks, feed: fg.Feed) -> N
         delimiter=arguments.delimiter,
         strict=arguments.fail_on_bad_rows,
     )
-    shown = not arguments.quiet and sys.stderr.isatty()
+    shown = not arguments.quiet and sys.stderr is not None and sys.stderr.isatty()
     with _Progress(shown) as progress:
         table = fg.replay(
             progress.rows(files),
@@ -465,6 +489,20 @@ def _columns(arguments: argparse.Namespace, feed: fg.Feed) -> Columns:
         column = times if isinstance(axis, Datetime) else keys if isinstance(axis, StrCategory) else numbers
         column.append(axis.name)
     return Columns(times, keys, numbers)
+
+
+def _refuse_overwriting(arguments: argparse.Namespace) -> None:
+    """What is written must not replace what is read, nor the table the picture."""
+    from fastgame._files import expand  # noqa: PLC0415
+
+    listed = [getattr(arguments, name, None) for name in ("keys", "boxes")]
+    read = {os.path.realpath(path) for path in [*expand(arguments.files), *filter(None, listed)]}
+    written = [os.path.realpath(path) for path in (arguments.out, arguments.plot) if path is not None]
+    for path in written:
+        if path in read:
+            raise ValueError(f"{path} is read; name another file for --out or --plot")
+    if len(set(written)) < len(written):
+        raise ValueError("--out and --plot name the same file")
 
 
 class _Progress:
@@ -504,22 +542,31 @@ class _Progress:
         self._bar.update(done - self._bar.n)
 
 
+def _tell(line: str) -> None:
+    """Tells the operator, if there is somebody: what was done is done, whether or not it can be told."""
+    with contextlib.suppress(OSError, ValueError, AttributeError):
+        sys.stderr.write(line + "\n")
+        sys.stderr.flush()
+
+
 def _tell_counts(counts: fg.RowCounts) -> None:
     """Tells the operator, who may know."""
     dropped = "; ".join(f"{count:,}: {reason}" for reason, count in counts.dropped.items())
     tail = f"left out {dropped}" if dropped else "all were used"
-    print(f"not private: {counts.read:,} rows were read, {tail}", file=sys.stderr)
+    _tell(f"not private: {counts.read:,} row{'s were' if counts.read != 1 else ' was'} read, {tail}")
+    if counts.read and sum(counts.dropped.values()) >= counts.read:
+        _tell("not private: NO ROW COULD BE USED; look at --time, --start and --end, --key and --weight")
 
 
 def _tell_guarantee(structure: Any) -> None:
     """States what was spent."""
     budget, delta = structure.privacy, 1e-6
     unit = "a row" if structure.contributions == 1 else f"{structure.contributions} rows"
-    life = ", its deletion included," if structure.protect == "lifetime" else ""
-    print(
-        f"all that was released is {budget.rho:.6g}-zCDP, ({budget.epsilon(delta):.4g}, {delta:g})-DP, for "
-        f"{unit}{life} and no more however it is combined",
-        file=sys.stderr,
+    life = ", its deletion included," if structure.contributions == 1 else ", their deletions included,"
+    life = life if structure.protect == "lifetime" else ""
+    _tell(
+        f"all that was released is {upward(budget.rho, 6)}-zCDP, ({upward(budget.epsilon(delta))}, {delta:g})-DP, for "
+        f"{unit}{life} and no more however it is combined"
     )
 
 
@@ -542,16 +589,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         from pyarrow import ArrowException  # noqa: PLC0415
     except ImportError:
-        print(f'{prog}: error: the command line needs pyarrow: pip install "fastgame-dp[cli]"', file=sys.stderr)
+        _tell(f'{prog}: error: the command line needs pyarrow: pip install "fastgame-dp[cli]"')
         return _EXIT_REFUSED
     try:
-        given.run(given)
+        with _stopped_by_signals():
+            given.run(given)
     except BrokenPipeError:
         # The reader has gone, which is its right; Python must not complain at exit either.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except KeyboardInterrupt:
-        print(f"{prog}: interrupted; nothing was written", file=sys.stderr)
+        _tell(f"{prog}: interrupted; nothing was written")
         return 130
     except (
         fg.FastgameError,
@@ -564,6 +612,40 @@ def main(arguments: Sequence[str] | None = None) -> int:
         ArrowException,
     ) as error:
         message = " ".join(str(error).split()) or "out of memory"
-        print(f"{prog}: error: {message}", file=sys.stderr)
+        for name, option in _OPTIONS.items():
+            message = message.replace(name, option)
+        _tell(f"{prog}: error: {message}")
         return _EXIT_REFUSED
     return 0
+
+
+#: What the library calls its parameters, and this program.
+_OPTIONS = {
+    "(bad_rows='drop')": "(without --fail-on-bad-rows)",
+    "release_every": "--release-every",
+    "insecure_seed": "--insecure-seed",
+    "hash_seed": "--hash-seed",
+    "time_format": "--time-format",
+    "delete_time": "--delete-time",
+    'protect="lifetime"': "--protect lifetime",
+    "max_weight": "--max-weight",
+    "max_norm": "--max-weight",
+}
+
+
+@contextlib.contextmanager
+def _stopped_by_signals() -> Iterator[None]:
+    """Lets a request to end clean up as an interruption does: temporary files hold rows."""
+
+    def stop(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    try:
+        before = signal.signal(signal.SIGTERM, stop)
+    except ValueError:  # not in the main thread, which alone may
+        yield
+        return
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)

@@ -7,6 +7,7 @@ alone; how many were is counted for the operator.
 
 from __future__ import annotations
 
+import datetime as dt
 import math
 import tempfile
 from collections.abc import Iterator
@@ -84,8 +85,8 @@ class Reader:
         if self.strict:
             row = first_row + int(np.argmax(bad)) + 1
             raise BadRowsError(
-                f"there are bad rows: {reason}, {count} in this batch, the first is row {row} of the data; "
-                f"mend them, or leave bad rows out (bad_rows='drop')"
+                f"not private: there are bad rows: {reason}, the first is row {row} of the data; mend them, or leave "
+                "bad rows out (bad_rows='drop')"
             )
         return ~bad if usable is None else usable & ~bad
 
@@ -129,7 +130,7 @@ class Reader:
         if sink.weight is not None:
             weights, bad = weights_of(column(batch, sink.weight), sink.whole)
             beyond = None if sink.bound is None else np.abs(weights) > sink.bound
-            usable = self._leave_out(usable, bad, f"no weight in {sink.weight!r}", first_row)
+            usable = self._leave_out(usable, bad, f"no usable weight in {sink.weight!r}", first_row)
             usable = self._leave_out(usable, beyond, f"{sink.weight!r} beyond the bound", first_row)
         yield _batch(steps, taken, weights, usable)
         if deleted is not None:
@@ -199,8 +200,8 @@ def check_time_column(kind: pa.DataType, times: Times, name: str) -> None:
             raise ValueError(zone_mismatch(times.ticks, False, f"the column {name!r}"))
     elif not is_text(kind) and not pa.types.is_null(kind):
         raise TypeError(f"the column {name!r} must hold timestamps, dates or ISO text; it is of type {kind}")
-    elif times.format is not None and times.ticks.tz is not None:
-        raise ValueError(zone_mismatch(times.ticks, False, f"a time in a format of its own ({times.format!r})"))
+    elif times.format is not None:
+        check_format(times.format, times.ticks)
 
 
 def check_key_column(kind: pa.DataType, name: str, floats: bool = False) -> None:
@@ -277,10 +278,44 @@ def instants_of(values: pa.Array, times: Times, name: str) -> tuple[Integers, Bo
     return numbers, bad
 
 
+def check_format(form: str, ticks: Ticks) -> None:
+    """Refuses a format that cannot be read, does not say the day, or has a zone where the ticks have none."""
+    aware = "%z" in form
+    shown = f"time_format {form!r}"
+    if aware != (ticks.tz is not None):
+        raise ValueError(zone_mismatch(ticks, aware, shown))
+    example = dt.datetime(2013, 12, 31, 23, 59, 58, tzinfo=dt.timezone.utc if aware else None)
+    try:
+        read = dt.datetime.strptime(example.strftime(form), form)
+    except ValueError as error:
+        raise ValueError(f"{shown} is none that strptime reads: {error}") from None
+    if read.date() != example.date() or (read.tzinfo is None) == aware:
+        raise ValueError(f"{shown} must say year, month and day, as %d/%m/%Y does")
+
+
+def _by_format(values: pa.Array, form: str, ticks: Ticks) -> pa.Array:
+    """Text in a format of its own as timestamps, null where it is none. Each text is read once: strptime is slow."""
+    check_format(form, ticks)
+    codes = values.dictionary_encode()
+    instants = [_instant_by_format(text, form) for text in codes.dictionary.to_pylist()]
+    read = pa.array(instants, pa.int64()).cast(pa.timestamp("us", "UTC" if ticks.tz is not None else None))
+    return read.take(codes.indices)
+
+
+def _instant_by_format(text: str, form: str) -> int | None:
+    try:
+        moment = dt.datetime.strptime(text.strip(), form)
+        if moment.tzinfo is not None:
+            moment = moment.astimezone(dt.timezone.utc).replace(tzinfo=None)
+    except (ValueError, OverflowError):
+        return None
+    return (moment - dt.datetime(1970, 1, 1)) // dt.timedelta(microseconds=1)
+
+
 def _parsed(values: pa.Array, bad: Bools | None, times: Times, name: str) -> tuple[pa.Array, Bools | None]:
     """Text as timestamps; what is none becomes null, and bad."""
     if times.format is not None:
-        parsed = pc.strptime(values, format=times.format, unit="us", error_is_null=True)
+        parsed = _by_format(values, times.format, times.ticks)
         return parsed, np.asarray(parsed.is_null()) if parsed.null_count else None
     aware = times.ticks.tz is not None
     kind = pa.timestamp("us", "UTC" if aware else None)

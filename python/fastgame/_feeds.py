@@ -413,8 +413,11 @@ def _arrow_column(column: Any) -> Any:
     try:
         if hasattr(type(column), "__arrow_c_stream__"):
             column = pa.chunked_array(column).combine_chunks()
-        array = pa.array(column)
-    except (pa.ArrowException, TypeError, ValueError) as error:
+        try:
+            array = pa.array(column)
+        except OverflowError:
+            array = pa.array(column, pa.uint64())
+    except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
         raise TypeError(f"keys must be a list or column of keys of one type: {error}") from None
     if isinstance(array, pa.ChunkedArray):
         array = array.combine_chunks()

@@ -211,7 +211,9 @@ class Files:
         rows = 0
         seen = set()
         with pa.input_stream(path, compression="detect") as stream:
-            for block in _lines(stream):
+            for number, block in enumerate(_lines(stream)):
+                if number == 0 and block.lstrip().startswith(b"["):
+                    raise ValueError(f"{path} is a JSON array; rows must be JSON lines, an object a line")
                 batch = reader.read(block)
                 rows += batch.num_rows
                 seen |= {name for name in batch.schema.names if batch.column(name).null_count < batch.num_rows}
@@ -233,6 +235,10 @@ def expand(patterns: Sequence[str]) -> list[str]:
             if not found:
                 raise ValueError(f"no file matches {pattern!r}")
         paths += found
+    real = [os.path.realpath(path) for path in paths]
+    if len(set(real)) < len(real):
+        twice = next(path for path, known in zip(paths, real, strict=True) if real.count(known) > 1)
+        raise ValueError(f"{twice} is named twice; its rows would count twice")
     for path in paths:
         if os.path.isdir(path):
             raise ValueError(f"{path} is a folder; name files, or a pattern such as '{os.path.join(path, '*.csv')}'")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import decimal
 import html
 import json
 import math
@@ -25,6 +26,12 @@ def number(value: float) -> str:
     if 999.5 <= abs(value) < 1e15:
         return f"{value:,.0f}"
     return f"{value:.3g}"
+
+
+def upward(value: float, digits: int = 4) -> str:
+    """So many digits, rounded up: for what is promised to be no more."""
+    context = decimal.Context(prec=digits, rounding=decimal.ROUND_CEILING)
+    return f"{float(context.create_decimal_from_float(value)):.{digits}g}"
 
 
 def size(count: int) -> str:
@@ -61,7 +68,7 @@ def summary(plan: Plan, profile: FrequencyProfile | None = None) -> list[tuple[s
         unit = f"{given['contributions']:,} contributions of a person, each {unit}"
     rows = [
         ("structure", f"{plan.structure} ({', '.join(shape)})"),
-        ("budget", f"{plan.privacy!r}: epsilon {plan.privacy.epsilon(DELTA):.3g} at delta {DELTA:g}, exactly"),
+        ("budget", f"{plan.privacy!r}: epsilon {upward(plan.privacy.epsilon(DELTA))} at delta {DELTA:g}"),
         ("protects", f"{unit}, in all answers together"),
         ("time", f"{counted(horizon, 'step')}, mechanism {given['mechanism']}"),
     ]
@@ -90,6 +97,9 @@ def summary(plan: Plan, profile: FrequencyProfile | None = None) -> list[tuple[s
     memory = f"{size(plan.memory_at_start)} at first, at most {size(plan.memory)} if it is read whole"
     if plan.cells > 1:
         memory += f", {size(plan.memory_one_by_one)} if cell by cell"
+    if plan.structure == "ContinualVector":
+        step = 2.0 ** (math.floor(math.log2(given["max_norm"])) - 20)
+        rows.append(("values", f"are cut to multiples of {step:.3g}, toward zero; whole multiples stay as they are"))
     rows += [("lattice", f"releases are multiples of {plan.lattice_step:g}"), ("memory", memory)]
     rows.append(("cells", f"{plan.cells:,}"))
     if boxes:

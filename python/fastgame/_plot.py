@@ -9,10 +9,12 @@ import numpy as np
 import pyarrow as pa
 
 from fastgame._output import check_target
+from fastgame._plan import upward
 
 #: Two-sided, of a normal error.
 _Z95 = 1.959964
 _MOST_LINES = 8
+_LONGEST = 48
 
 
 def pyplot() -> Any:
@@ -60,7 +62,11 @@ def draw_releases(table: pa.Table, path: str, structure: Any) -> None:
         style = {"marker": "o", "ms": 3} if mine.sum() <= 60 else {}
         dash = ["-", "--", "-.", ":"][place % 4]
         (line,) = axes.plot(time[mine], value[mine], lw=1.4, ls=dash, label=str(place), **style)
-        axes.fill_between(time[mine], value[mine] - error, value[mine] + error, color=line.get_color(), alpha=0.2, lw=0)
+        color = line.get_color()
+        if mine.sum() == 1:
+            axes.errorbar(time[mine], value[mine], error, color=color, capsize=4)  # a band would have no width
+        else:
+            axes.fill_between(time[mine], value[mine] - error, value[mine] + error, color=color, alpha=0.2, lw=0)
     axes.xaxis.set_major_formatter(dates.ConciseDateFormatter(axes.xaxis.get_major_locator()))
     axes.yaxis.set_major_formatter(ticker.StrMethodFormatter("{x:,.0f}"))
     axes.spines[["top", "right"]].set_visible(False)
@@ -70,10 +76,11 @@ def draw_releases(table: pa.Table, path: str, structure: Any) -> None:
         # Set afterwards: keys are no formulas, and may begin with "_".
         for text, label in zip([legend.get_title(), *legend.get_texts()], [" ".join(names), *order], strict=False):
             text.set_parse_math(False)
-            text.set_text(label)
+            text.set_text(label if len(label) <= _LONGEST else f"{label[: _LONGEST - 1]}…")
     shown = f"the {_MOST_LINES} largest of {len(order)} keys; " if len(order) > _MOST_LINES else ""
-    axes.set_title(
-        f"{shown}rho = {structure.privacy.rho:g}, protect = {structure.protect}", loc="left", fontsize="medium"
-    )
+    budget, delta = structure.privacy, 1e-6
+    unit = f"{structure.contributions} of protect = " if structure.contributions > 1 else "protect = "
+    guarantee = f"({upward(budget.epsilon(delta))}, {delta:g})-DP, {unit}{structure.protect}"
+    axes.set_title(f"{shown}{guarantee}", loc="left", fontsize="medium")
     figure.savefig(path, dpi=120)
     plt.close(figure)

@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Feed", "replay"]
 
+#: Rows of releases take some hundred bytes each.
+_MOST_ROWS = 50_000_000
+
 
 @dataclass(frozen=True)
 class Feed:
@@ -134,11 +137,8 @@ def replay(
     events = importlib.import_module("fastgame._events")
     if not isinstance(ticks, Ticks):
         raise TypeError(f"ticks must be fastgame.Ticks; {type(ticks).__name__} was given")
-    if bad_rows not in ("drop", "raise"):
-        raise ValueError(f'bad_rows must be "drop" or "raise"; {bad_rows!r} was given')
     release_every, memory = operator.index(release_every), operator.index(memory)
-    if release_every < 1:
-        raise ValueError(f"release_every must be at least 1; {release_every} was given")
+    _check_parameters(bad_rows, release_every)
     feeds = _feeds(structures, key=key, weight=weight, keys=keys, boxes=boxes, top=top)
     sink_of = importlib.import_module("fastgame._feeds").sink_of
     players = {name: _Player(sink_of(feed, ticks), ticks) for name, feed in feeds.items()}
@@ -146,6 +146,12 @@ def replay(
         raise ValueError(
             'delete_time needs structures with protect="lifetime": a row that comes and goes is two updates, and '
             "another protects one"
+        )
+    rows = -(-ticks.horizon // release_every) * sum(player.rows for player in players.values())
+    if rows > _MOST_ROWS:
+        raise ValueError(
+            f"{rows:,} rows would be released, of which at most {_MOST_ROWS:,} are held: take a larger release_every "
+            "(or fewer keys, or `top`)"
         )
     times = events.Times(ticks, time, delete_time, time_format)
     reader = events.Reader(times, RowCounts() if counts is None else counts, bad_rows == "raise")
@@ -171,6 +177,13 @@ def replay(
             store.close()
     tables = {name: player.table() for name, player in players.items()}
     return tables if isinstance(structures, Mapping) else tables[""]
+
+
+def _check_parameters(bad_rows: str, release_every: int) -> None:
+    if bad_rows not in ("drop", "raise"):
+        raise ValueError(f'bad_rows must be "drop" or "raise"; {bad_rows!r} was given')
+    if release_every < 1:
+        raise ValueError(f"release_every must be at least 1; {release_every} was given")
 
 
 def _feeds(structures: Any, **bare: Any) -> dict[str, Feed]:
@@ -202,6 +215,11 @@ class _Player:
         self.steps = np.empty(0, dtype=np.int64)
         self.position = 0
         self.released: list[tuple[int, Released]] = []
+
+    @property
+    def rows(self) -> int:
+        """How many rows a release has."""
+        return self.sink.top or max([1, *map(len, self.sink.labels.values())])
 
     def begin(self, batches: Iterator[Any]) -> None:
         """Takes the events, in the order of their steps."""
@@ -251,13 +269,17 @@ class _Player:
 def _play(
     players: list[_Player], ticks: Ticks, release_every: int, progress: Callable[[int, int], object] | None
 ) -> None:
-    steps = range(release_every, ticks.horizon + 1, release_every)
-    last = [] if steps and steps[-1] == ticks.horizon else [ticks.horizon]
-    for step in [*steps, *last]:
+    for step in _release_steps(ticks, release_every):
         for player in players:
             player.release(step)
         if progress is not None:
             progress(step, ticks.horizon)
+
+
+def _release_steps(ticks: Ticks, release_every: int) -> Iterable[int]:
+    """Every so-many-th step, and the last."""
+    steps = range(release_every, ticks.horizon + 1, release_every)
+    return chain(steps, () if steps and steps[-1] == ticks.horizon else (ticks.horizon,))
 
 
 def _time_type(ticks: Ticks) -> Any:
@@ -314,6 +336,11 @@ def _batches(frame: Any, needed: list[str]) -> Iterator[Any]:
             yield pa.record_batch([part.combine_chunks() for part in chosen.columns], names=chosen.schema.names)
 
 
+def _column(pa: Any, given: Any) -> Any:
+    """A list may have missing values of any kind."""
+    return pa.array(given, from_pandas=True) if isinstance(given, list | tuple) else given
+
+
 def _pieces(frame: Any, needed: list[str]) -> Iterable[Any]:
     pa = importlib.import_module("pyarrow")
     kind = type(frame)
@@ -322,9 +349,11 @@ def _pieces(frame: Any, needed: list[str]) -> Iterable[Any]:
     if isinstance(frame, Mapping):
         chosen = [name for name in frame if name in needed]
         try:
-            return [pa.table({name: frame[name] for name in chosen})]
+            return [pa.table({name: _column(pa, frame[name]) for name in chosen})]
         except pa.ArrowException as error:
             raise TypeError(f"the columns do not make a table: {error}") from None
+    if hasattr(kind, "collect") and not hasattr(kind, "__arrow_c_stream__"):
+        raise TypeError(f"frame must be a table; a {kind.__name__} was given, which .collect() makes one of")
     if kind.__module__.partition(".")[0] == "pandas" and hasattr(kind, "columns"):
         chosen = frame[[name for name in frame.columns if name in needed]]
         try:

@@ -25,7 +25,10 @@ def write_bytes(put: Callable[[Any], object], out: str | None) -> None:
             put(file)
         return
     # Beside the target, so that the move is one step: nobody meets half of a table.
-    descriptor, name = tempfile.mkstemp(dir=target.parent, prefix=".fastgame-")
+    try:
+        descriptor, name = tempfile.mkstemp(dir=target.parent, prefix=".fastgame-")
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, out) from None
     try:
         with os.fdopen(descriptor, "wb") as file:
             put(file)

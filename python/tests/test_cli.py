@@ -380,18 +380,18 @@ ERRORS: dict[str, tuple[list[str], str]] = {
     "rho tiny": ([*COUNT, "--rho", "1e-200"], "raise the budget"),
     "rho huge": ([*COUNT, "--rho", "1e200"], "lower the budget"),
     "no budget": (["count", "visits.csv", *CLOCK], "budget is --rho, or --mu, or --epsilon with --delta; nothing"),
-    "two budgets": ([*COUNT, "--mu", "1"], "--rho and --mu was given"),
+    "two budgets": ([*COUNT, "--mu", "1"], "--rho and --mu were given"),
     "epsilon alone": (["count", "visits.csv", *CLOCK, "--epsilon", "1"], "--epsilon was given"),
     "delta 1": (["count", "visits.csv", *CLOCK, "--epsilon", "1", "--delta", "1"], "delta must be"),
     "delta 0": (["count", "visits.csv", *CLOCK, "--epsilon", "1", "--delta", "0"], "delta must be"),
     "contributions 0": ([*COUNT, "--contributions", "0"], "contributions must be"),
     "contributions huge": ([*COUNT, "--contributions", "9" * 40], "contributions must be"),
-    "max-weight 0": ([*COUNT, "--max-weight", "0"], "max_weight must be"),
-    "max-weight huge": ([*COUNT, "--max-weight", "9" * 400], "max_weight must be"),
+    "max-weight 0": ([*COUNT, "--max-weight", "0"], "--max-weight must be"),
+    "max-weight huge": ([*COUNT, "--max-weight", "9" * 400], "--max-weight must be"),
     "max-norm huge": ([*COUNT, *KEYED, "--max-weight", "9" * 400], ""),
-    "release-every 0": ([*COUNT, "--release-every", "0"], "release_every must be at least 1"),
-    "a negative seed": ([*COUNT, "--insecure-seed", "-1"], "insecure_seed must be"),
-    "deletions of updates": ([*COUNT, "--delete-time", "time"], 'needs structures with protect="lifetime"'),
+    "release-every 0": ([*COUNT, "--release-every", "0"], "--release-every must be at least 1"),
+    "a negative seed": ([*COUNT, "--insecure-seed", "-1"], "--insecure-seed must be"),
+    "deletions of updates": ([*COUNT, "--delete-time", "time"], "needs structures with --protect lifetime"),
     "no such time": ([*COUNT, "--time", "when"], "no column 'when'; its columns are 'time', 'page', 'n'"),
     "no such weight": ([*COUNT, "--weight", "when"], "no column 'when'"),
     "a key without keys": ([*COUNT, "--key", "page"], "keys need both --key .* and --keys"),
@@ -425,7 +425,7 @@ ERRORS: dict[str, tuple[list[str], str]] = {
     "width huge": ([*TOP, "--width", str(1 << 40)], "width must be a power of two"),
     "depth 2": ([*TOP, "--depth", "2"], "depth must be an odd number"),
     "k 0": ([*TOP, "-k", "0"], "top must be from 1"),
-    "a negative hash seed": ([*TOP, "--hash-seed", "-1"], "hash_seed must be"),
+    "a negative hash seed": ([*TOP, "--hash-seed", "-1"], "--hash-seed must be"),
     "top without keys": (["top", *COUNT[1:]], "keys need both"),
 }
 
@@ -535,7 +535,7 @@ def test_plans_of_counters_and_vectors_take_a_clock(run: Run) -> None:
         (["sketch", "--rho", "1", "--horizon", "8", "--expected-total", "9", "--key-count", "0"], "keys must be"),
         (["sketch", "--rho", "1", "--horizon", "8", "--expected-total", "9", "--skew", "-1"], "exponent must be"),
         (["counter", "--horizon", "8"], "the budget is --rho"),
-        (["counter", "--rho", "1", "--horizon", "8", "--plot", "nowhere/plan.png"], "No such file"),
+        (["counter", "--rho", "1", "--horizon", "8", "--plot", "nowhere/plan.png"], "there is no folder"),
     ],
     ids=lambda given: " ".join(given) if isinstance(given, list) else "",
 )
@@ -543,3 +543,99 @@ def test_bad_plans_are_one_line(run: Run, arguments: list[str], message: str) ->
     code, out, err = run("plan", *arguments)
     assert (code, out) == (2, "") and err.startswith("fastgame plan: error: ") and err.count("\n") == 1
     assert re.search(message, err), err
+
+
+def test_what_is_read_is_not_overwritten(run: Run) -> None:
+    before = Path("visits.csv").read_bytes()
+    os.symlink("visits.csv", "link.csv")
+    for out in ("visits.csv", "link.csv", "./visits.csv"):
+        code, _, err = run(*COUNT, "--out", out)
+        assert code == 2 and "is read; name another file" in err and err.count("\n") == 1
+    assert run(*COUNT, *KEYED, "--out", "pages.txt", "--format", "csv")[0] == 2
+    assert "name the same file" in run(*COUNT, "--out", "x.png", "--plot", "x.png", "--format", "csv")[2]
+    assert "named twice" in run("count", "visits.csv", "link.csv", *COUNT[2:])[2]
+    assert Path("visits.csv").read_bytes() == before and not Path("x.png").exists()
+
+
+def test_a_stated_epsilon_is_rounded_up(run: Run) -> None:
+    for rho in ("0.001", "1", "0.5", "1e9"):
+        err = run("count", "visits.csv", *CLOCK, "--rho", rho)[2]
+        epsilon = re.search(r"\(([-+.e0-9]+), 1e-06\)-DP", err)
+        assert epsilon is not None and fg.Zcdp(float(rho)).delta(float(epsilon[1])) <= 1e-6, err
+
+
+def test_a_run_in_which_no_row_was_used_is_loud(run: Run) -> None:
+    assert "NO ROW COULD BE USED" in run("count", "visits.csv", *CLOCK[2:], "--time", "page", "--rho", "1")[2]
+    assert "NO ROW" not in run(*COUNT)[2]
+
+
+def test_without_a_standard_error_the_work_is_done() -> None:
+    for target in ("2>&-", "2>/dev/full"):
+        if target.endswith("full") and not Path("/dev/full").exists():
+            continue
+        done = subprocess.run(
+            ["bash", "-c", f"{sys.executable} -m fastgame {' '.join(COUNT)} --out o.csv {target}"], check=False
+        )
+        assert done.returncode == 0 and Path("o.csv").stat().st_size > 0
+        Path("o.csv").unlink()
+
+
+def test_options_that_say_nothing_are_refused(run: Run) -> None:
+    for arguments in (
+        ["counter", "--depth", "3"],
+        ["counter", "--key-count", "3"],
+        ["vector", "--key-count", "3", "--skew", "1"],
+    ):
+        code, _, err = run("plan", *arguments, "--horizon", "8", "--rho", "1")
+        assert code == 2 and re.search(r"--[-a-z]+ says nothing of a (counter|vector)", err), err
+    assert "--depth goes with --width" in run(*PLAN, "--depth", "3")[2]
+    assert run("plan", "counter", "--horizon", "8", "--rho", "1", "--insecure-seed", "3")[0] == 2
+
+
+def test_more_releases_than_memory_holds_are_refused_by_number(run: Run) -> None:
+    arguments = ["count", "visits.csv", *CLOCK[:-1], "1us", "--rho", "1"]
+    code, _, err = run(*arguments)
+    assert code == 2 and "604,800,000,000 rows would be released" in err and "--release-every" in err
+    assert run(*arguments, "--release-every", str(10**12))[0] == 0
+
+
+def test_a_request_to_end_removes_temporary_files(tmp_path: Path) -> None:
+    spilled = tmp_path / "spilled"
+    spilled.mkdir()
+    program = f"""
+import os, signal, sys, time
+import fastgame as fg
+from fastgame import _cli
+real = fg.replay
+def replay(batches, *arguments, **keywords):
+    def rows():
+        yield from batches
+        os.kill(os.getpid(), signal.SIGTERM)
+        time.sleep(10)
+    return real(rows(), *arguments, memory=1, **keywords)
+fg.replay = replay
+sys.exit(_cli.main({COUNT!r}))
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        check=False,
+        capture_output=True,
+        text=True,
+        env={**os.environ, "TMPDIR": str(spilled)},
+    )
+    assert (done.returncode, list(spilled.iterdir())) == (130, [])
+    assert done.stderr == "fastgame count: interrupted; nothing was written\n"
+
+
+@pytest.mark.parametrize(
+    ("form", "message"),
+    [
+        ("%Q", "is none that strptime reads"),
+        ("", "must say year, month and day"),
+        ("%H:%M", "must say year, month and day"),
+        ("%d/%m/%Y %z", "has a time zone and the ticks have none"),
+    ],
+)
+def test_a_format_is_checked_before_reading(run: Run, form: str, message: str) -> None:
+    code, out, err = run(*COUNT, "--time-format", form)
+    assert (code, out) == (2, "") and message in err, err

@@ -447,7 +447,8 @@ def test_patterns_name_files_in_order(tmp_path: Path, monkeypatch: pytest.Monkey
 
     assert keys("b1.csv", "a*.csv") == ["b1", "a10", "a2"]
     assert keys("c[1].csv") == ["c[1]"]  # a file of that name goes before the pattern
-    assert keys("a2.csv", "a2.csv") == ["a2", "a2"]
+    with pytest.raises(ValueError, match=r"a2\.csv is named twice"):
+        keys("a2.csv", "a*.csv")
     with pytest.raises(ValueError, match=r"no file matches 'z\*\.csv'"):
         keys("z*.csv")
     with pytest.raises(FileNotFoundError):

@@ -275,8 +275,8 @@ def test_composite_keys_are_the_pairs_and_not_all_combinations(make: Callable[..
 @pytest.mark.parametrize(
     ("clip", "expected", "dropped"),
     [
-        (False, 1 + 5 - 5, {"no weight in 'w'": 5, "'w' beyond the bound": 4}),
-        (True, 1 + 5 - 5 + 5 + 5 - 5 + 5, {"no weight in 'w'": 5}),
+        (False, 1 + 5 - 5, {"no usable weight in 'w'": 5, "'w' beyond the bound": 4}),
+        (True, 1 + 5 - 5 + 5 + 5 - 5 + 5, {"no usable weight in 'w'": 5}),
     ],
 )
 @pytest.mark.parametrize("kind", [pa.float64(), pa.string()])
@@ -292,7 +292,7 @@ def test_weights_are_used_cut_down_or_left_out(
     if make is vector:  # takes halves
         found = values(play(frame, feed(structure), counts=counts))[0]
         assert found == pytest.approx(expected + 0.5, abs=0.1)
-        assert counts.dropped == {**dropped, "no weight in 'w'": 4}
+        assert counts.dropped == {**dropped, "no usable weight in 'w'": 4}
     else:
         assert whole(frame, feed(structure), counts=counts)[0] == expected
         assert counts.dropped == dropped
@@ -659,7 +659,7 @@ def test_every_reason_is_counted_exactly() -> None:
         "'x' before 't'": 1,
         "no key in 'k'": 1,
         "key not in the list": 1,
-        "no weight in 'w'": 1,
+        "no usable weight in 'w'": 1,
         "'w' beyond the bound": 1,
     }
     for frames in (frame, frame.to_batches(max_chunksize=1)):
@@ -891,3 +891,30 @@ def test_integers_that_pandas_made_floats_of_are_the_same_keys() -> None:
         released = fg.replay(given, TICKS, make(privacy=fg.Zcdp(1e9)), time="t", key="k", keys=[1, 2, 3], counts=counts)
         assert np.rint(released["value"].to_numpy()[:3]).tolist() == [1, 2, 0]
         assert counts.dropped == {"no key in 'k'": 2}
+
+
+def test_a_format_of_its_own_reads_no_day_that_is_none_and_knows_zones() -> None:
+    texts = ["01/07/2025 23:30:00.5 -0500", "30/02/2025 00:00:00.0 +0000", "31/06/2025 00:00:00.0 +0000", "x", None]
+    ticks = fg.Ticks("2025-01-01", "2026-01-01", "1d", tz="UTC")
+    counts = fg.RowCounts()
+    released = fg.replay(
+        {"t": texts},
+        ticks,
+        fg.ContinualCounter(horizon=365, privacy=fg.Zcdp(1e9)),
+        time="t",
+        time_format="%d/%m/%Y %H:%M:%S.%f %z",
+        counts=counts,
+    )
+    before = np.rint(released["value"].to_numpy()).astype(int)
+    # 23:30 in New York is the next day in UTC: counted from the end of the second of July on.
+    assert before[181] == 0 and before[182] == 1 and before[-1] == 1
+    assert counts.dropped == {"no time in 't'": 4}
+
+
+def test_lists_may_hold_missing_values_of_pandas_and_integers_of_64_bits() -> None:
+    import pandas as pd  # noqa: PLC0415
+
+    times = [pd.Timestamp(at(0.5)), pd.NaT, None]
+    given = {"t": times, "k": pa.array([2**64 - 1, 5, 5], pa.uint64())}
+    released = play(given, feed(vector(2, privacy=fg.Zcdp(1e9)), None, key="k", keys=[2**64 - 1, 5]))
+    assert np.rint(released["value"].to_numpy()[-2:]).tolist() == [1, 0]
