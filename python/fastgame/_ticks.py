@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import math
 import operator
 import re
 from bisect import bisect_left
@@ -176,7 +177,7 @@ class Ticks:
         if array.dtype.kind == "M":
             return floor_microseconds(array), np.isnat(array)
         given = array.tolist()
-        missing = [time is None or type(time).__name__ in ("NaTType", "NAType") for time in given]
+        missing = [_is_missing(time) for time in given]
         instants = [0 if none else self._given_instant(time) for time, none in zip(given, missing, strict=True)]
         return np.array(instants, dtype=np.int64), np.array(missing, dtype=bool)
 
@@ -353,6 +354,12 @@ def _column_is_aware(times: Any) -> bool | None:
         if hasattr(column_type, zone):
             return getattr(column_type, zone) is not None
     return None
+
+
+def _is_missing(time: Any) -> bool:
+    """None, the NaT and NA of pandas, and the NaN that stands among its texts."""
+    nan = isinstance(time, float) and math.isnan(time)
+    return time is None or nan or type(time).__name__ in ("NaTType", "NAType")
 
 
 def _every(given: Any) -> _Every:
