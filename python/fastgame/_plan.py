@@ -6,7 +6,7 @@ import html
 import json
 import math
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from fastgame._core import ContinualVector, FrequencyProfile, Plan, Zcdp
@@ -45,17 +45,27 @@ def checked(plan: Plan, profile: FrequencyProfile | None) -> float:
     return plan.error(CONFIDENCE, profile=profile)
 
 
+def grid_of(given: Mapping[str, Any]) -> Iterable[int]:
+    """The sizes of a range counter's grid."""
+    return [axis.extent for axis in given["axes"]] if "axes" in given else given["shape"]
+
+
 def summary(plan: Plan, profile: FrequencyProfile | None = None) -> list[tuple[str, str]]:
     """The plan as rows of a name and a text."""
     at_end = checked(plan, profile)
     given = plan.parameters
-    horizon, sketch = given["horizon"], plan.structure == "CountSketch"
+    horizon, sketch, boxes = given["horizon"], plan.structure == "CountSketch", plan.structure == "RangeCounter"
+    answers = "estimates" if sketch else "random boxes" if boxes else "releases"
     own = [name for name in ("size", "width", "depth", "max_weight", "max_norm") if name in given]
     unit = "one update" if given["protect"] == "update" else "one insertion with its later deletion"
     if given["contributions"] > 1:
         unit = f"{given['contributions']:,} contributions of a person, each {unit}"
+    parts = [f"{name} {given[name]:,}" for name in own]
+    if boxes:
+        parts.insert(0, " x ".join(f"{extent:,}" for extent in grid_of(given)))
+        parts.append(f"levels {given['levels']}, {given['estimator']}")
     rows = [
-        ("structure", f"{plan.structure} ({', '.join(f'{name} {given[name]:,}' for name in own)})"),
+        ("structure", f"{plan.structure} ({', '.join(parts)})"),
         ("budget", f"{plan.privacy!r}: epsilon {plan.privacy.epsilon(DELTA):.3g} at delta {DELTA:g}, exactly"),
         ("protects", f"{unit}, in all answers together"),
         ("time", f"{counted(horizon, 'step')}, mechanism {given['mechanism']}"),
@@ -63,12 +73,14 @@ def summary(plan: Plan, profile: FrequencyProfile | None = None) -> list[tuple[s
     of_all = f"all of {counted(horizon, 'answer')} together"
     for name, step in [("error now", 1), ("error at the end", horizon)]:
         one = plan.error(CONFIDENCE, at=step, profile=profile)
-        text = f"within {number(one)} in {CONFIDENCE:.0%} of {'estimates' if sketch else 'releases'}"
+        text = f"within {number(one)} in {CONFIDENCE:.0%} of {answers}"
         if horizon > 1 and step == horizon:
             text += f"; {of_all}, within {number(plan.error(CONFIDENCE, horizon, profile=profile))}"
         rows.append((name, text))
-    if sketch and profile is None:
-        rows.append(("", "by noise alone: what collisions add depends on the data (give a profile)"))
+    if (sketch and profile is None) or (boxes and plan.components[1] < plan.components[0]):
+        rows.append(
+            ("", "by noise alone: what collisions add depends on the data" + (" (give a profile)" if sketch else ""))
+        )
     rows.append(("noise of a cell", f"standard deviation {number(plan.noise_std)}"))
     if sketch:
         rows.append(("sd of an estimate", number(plan.std(profile=profile))))
@@ -82,7 +94,10 @@ def summary(plan: Plan, profile: FrequencyProfile | None = None) -> list[tuple[s
         memory += f", {size(plan.memory_one_by_one)} if cell by cell"
     rows += [("lattice", f"releases are multiples of {plan.lattice_step:g}"), ("memory", memory)]
     rows.append(("cells", f"{plan.cells:,}"))
-    if plan.cells > 1:
+    if boxes:
+        rows.append(("components", "{:,}, of which {:,} are dense".format(*plan.components)))
+        rows.append(("cells read", f"{plan.cells_read():,} for a random box; at most 2 normal variables each"))
+    elif plan.cells > 1:
         each = f"{plan.cells_read(1):,} for one {'key' if sketch else 'cell'}, {plan.cells_read():,} for all"
         rows.append(("cells read", f"{each}; at most 2 normal variables each"))
     else:
@@ -172,7 +187,7 @@ def as_json(plan: Plan, profile: FrequencyProfile | None = None, vector: Plan | 
 
     rows = [{"change": row.change, "error": row.error, "ratio": row.ratio} for row in what_if(plan, profile)]
     fits = None if vector is None else errors(vector, None)
-    return json.dumps({**errors(plan, profile), "what_if": rows, "fits_in_vector": fits}, indent=2)
+    return json.dumps({**errors(plan, profile), "what_if": rows, "fits_in_vector": fits}, indent=2, default=repr)
 
 
 def as_html(plan: Plan) -> str:

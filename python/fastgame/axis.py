@@ -55,6 +55,11 @@ class Axis(ABC):
         """The number of bins, flow bins included: the size of the grid."""
         return self.size + self.underflow + self.overflow
 
+    @property
+    @abstractmethod
+    def edges(self) -> Any:
+        """All edges, one more than bins; of categories, these."""
+
     @abstractmethod
     def index(self, values: Any) -> Places:
         """The places of values in the grid: an array of int64, from 0 to extent - 1; -1 where there is no bin for it.
@@ -559,12 +564,19 @@ def _is_missing(value: Any) -> bool:
     return value is None or (isinstance(value, float) and math.isnan(value)) or type(value).__name__ == "NAType"
 
 
-def _array(values: Any, what: str) -> tuple[npt.NDArray[Any], npt.NDArray[np.bool_]]:
-    """One-dimensional, with zeros for what is missing, and what is: so integers beside it stay integers."""
+def _listed_with_nulls(values: Any) -> list[Any] | None:
+    """A column of pyarrow, Polars or pandas that has nulls; numpy would make floats of its integers."""
     nulls = getattr(values, "null_count", 0)
     if nulls() if callable(nulls) else nulls:
-        given = values.to_pylist() if hasattr(values, "to_pylist") else values.to_list()
-    else:
+        return list(values.to_pylist() if hasattr(values, "to_pylist") else values.to_list())
+    extension = not isinstance(getattr(values, "dtype", None), np.dtype) and hasattr(values, "isna")
+    return list(values.tolist()) if extension and values.isna().any() else None
+
+
+def _array(values: Any, what: str) -> tuple[npt.NDArray[Any], npt.NDArray[np.bool_]]:
+    """One-dimensional, with zeros for what is missing, and what is: so integers beside it stay integers."""
+    given = _listed_with_nulls(values)
+    if given is None:
         array = np.asarray(values).reshape(-1)
         if array.dtype.kind == "f":
             return array, np.isnan(array)
