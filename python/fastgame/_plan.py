@@ -62,7 +62,7 @@ def summary(plan: Plan, profile: FrequencyProfile | None = None) -> list[tuple[s
         unit = f"{given['contributions']:,} contributions of a person, each {unit}"
     parts = [f"{name} {given[name]:,}" for name in own]
     if boxes:
-        parts.insert(0, " x ".join(f"{extent:,}" for extent in grid_of(given)))
+        parts.insert(0, "grid " + " x ".join(f"{extent:,}" for extent in grid_of(given)))
         parts.append(f"levels {given['levels']}, {given['estimator']}")
     rows = [
         ("structure", f"{plan.structure} ({', '.join(parts)})"),

@@ -85,7 +85,7 @@ def _columns(axes: tuple[Axis, ...], given: Any) -> tuple[Sequence[Any], bool]:
                 f"points must have the shape ({len(axes)},) for one, or (n, {len(axes)}); {given.shape} was given"
             )
         return list(np.atleast_2d(given).T), given.ndim == 1
-    if _is_single(given) or not isinstance(given, Iterable):
+    if isinstance(given, str | bytes) or not isinstance(given, Iterable):
         raise TypeError(f"points must have {len(axes)} values each; {type(given).__name__} was given")
     rows = list(given)
     if rows and all(_is_single(part) for part in rows) and len(rows) == len(axes):

@@ -346,7 +346,8 @@ def _column_is_aware(times: Any) -> bool | None:
     """Whether a column of pandas, Polars or pyarrow has a time zone; None for anything else."""
     kind = type(times).__module__.partition(".")[0]
     if kind == "pandas" and getattr(getattr(times, "dtype", None), "kind", "") == "M":
-        return getattr(times.dtype, "tz", None) is not None
+        # Of Arrow types in pandas, the Arrow type has the zone.
+        return getattr(getattr(times.dtype, "pyarrow_dtype", times.dtype), "tz", None) is not None
     column_type = getattr(times, {"polars": "dtype", "pyarrow": "type"}.get(kind, ""), None)
     if str(column_type) in ("Date", "date32[day]", "date64[ms]"):
         return False
