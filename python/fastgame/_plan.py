@@ -7,7 +7,7 @@ import html
 import json
 import math
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from fastgame._core import ContinualVector, FrequencyProfile, Plan, Zcdp
@@ -52,40 +52,61 @@ def checked(plan: Plan, profile: FrequencyProfile | None) -> float:
     return plan.error(CONFIDENCE, profile=profile)
 
 
+def grid_of(given: Mapping[str, Any]) -> Iterable[int]:
+    """The sizes of a range counter's grid."""
+    return [axis.extent for axis in given["axes"]] if "axes" in given else given["shape"]
+
+
 def summary(plan: Plan, profile: FrequencyProfile | None = None) -> list[tuple[str, str]]:
     """The plan as rows of a name and a text."""
-    at_end = checked(plan, profile)
     given = plan.parameters
-    horizon, sketch, boxes = given["horizon"], plan.structure == "CountSketch", plan.structure == "RangeCounter"
-    own = [name for name in ("size", "width", "depth", "max_weight", "max_norm") if name in given]
-    shape = [f"{name} {given[name]:,}" for name in own]
-    if boxes:
-        sizes = given["shape"] if "shape" in given else [axis.extent for axis in given["axes"]]
-        grid = " x ".join(f"{size:,}" for size in sizes)
-        shape = [f"grid {grid}", *shape, f"levels {given['levels']}", f"estimator {given['estimator']}"]
     unit = "one update" if given["protect"] == "update" else "one insertion with its later deletion"
     if given["contributions"] > 1:
         unit = f"{given['contributions']:,} contributions of a person, each {unit}"
-    rows = [
-        ("structure", f"{plan.structure} ({', '.join(shape)})"),
+    return [
+        ("structure", f"{plan.structure} ({', '.join(_shape(plan))})"),
         ("budget", f"{plan.privacy!r}: epsilon {upward(plan.privacy.epsilon(DELTA))} at delta {DELTA:g}"),
         ("protects", f"{unit}, in all answers together"),
-        ("time", f"{counted(horizon, 'step')}, mechanism {given['mechanism']}"),
+        ("time", f"{counted(given['horizon'], 'step')}, mechanism {given['mechanism']}"),
+        *_errors(plan, profile),
+        *_costs(plan),
     ]
+
+
+def _shape(plan: Plan) -> list[str]:
+    """The parameters of the kind."""
+    given = plan.parameters
+    own = [name for name in ("size", "width", "depth", "max_weight", "max_norm") if name in given]
+    parts = [f"{name} {given[name]:,}" for name in own]
+    if plan.structure == "RangeCounter":
+        parts.insert(0, "grid " + " x ".join(f"{extent:,}" for extent in grid_of(given)))
+        parts.append(f"levels {given['levels']}, {given['estimator']}")
+    return parts
+
+
+def _errors(plan: Plan, profile: FrequencyProfile | None) -> list[tuple[str, str]]:
+    """How far off answers will be."""
+    at_end = checked(plan, profile)
+    horizon, sketch, boxes = (
+        plan.parameters["horizon"],
+        plan.structure == "CountSketch",
+        plan.structure == "RangeCounter",
+    )
+    answers = "estimates" if sketch else "random boxes" if boxes else "releases"
     of_all = f"all of {counted(horizon, 'answer')} together"
+    rows = []
     for name, step in [("error now", 1), ("error at the end", horizon)]:
         one = plan.error(CONFIDENCE, at=step, profile=profile)
-        answers = "estimates" if sketch else "counts of random boxes" if boxes else "releases"
         text = f"within {number(one)} in {CONFIDENCE:.0%} of {answers}"
         if horizon > 1 and step == horizon:
             text += f"; {of_all}, within {number(plan.error(CONFIDENCE, horizon, profile=profile))}"
         rows.append((name, text))
-    if sketch and profile is None:
-        rows.append(("", "by noise alone: what collisions add depends on the data (give a profile)"))
     if boxes:
-        small = plan.box(sides=[max(1, size // 16) for size in sizes], confidence=CONFIDENCE)
-        rows.append(("small boxes", f"a sixteenth of each axis: within {number(small.error)}"))
-        rows.append(("", "by noise alone: collisions in sketched components add to it (Plan.box, second_moment)"))
+        small = plan.box(sides=[max(1, extent // 16) for extent in grid_of(plan.parameters)], confidence=CONFIDENCE)
+        rows.append(("small boxes", f"within {number(small.error)} where each side is a sixteenth of its axis"))
+    if (sketch and profile is None) or (boxes and plan.components[1] < plan.components[0]):
+        more = "give a profile" if sketch else "Plan.box takes a second moment"
+        rows.append(("", f"by noise alone: what collisions add depends on the data ({more})"))
     rows.append(("noise of a cell", f"standard deviation {number(plan.noise_std)}"))
     if sketch:
         rows.append(("sd of an estimate", number(plan.std(profile=profile))))
@@ -94,21 +115,25 @@ def summary(plan: Plan, profile: FrequencyProfile | None = None) -> list[tuple[s
         expected = f"{counted(profile.keys, 'key')}, total {number(profile.total)}"
         rows.append(("expected stream", f"{expected}, second moment {profile.second_moment:.3g}"))
         rows.append(("share of the error", f"noise {noise:.0%}, collisions {1 - noise:.0%}"))
+    if plan.structure == "ContinualVector":
+        unit = 2.0 ** (math.floor(math.log2(plan.parameters["max_norm"])) - 20)
+        rows.append(("values", f"are cut to multiples of {unit:.3g}, toward zero; whole multiples stay as they are"))
+    rows.append(("lattice", f"releases are multiples of {plan.lattice_step:g}"))
+    return rows
+
+
+def _costs(plan: Plan) -> list[tuple[str, str]]:
+    """Memory and work."""
     memory = f"{size(plan.memory_at_start)} at first, at most {size(plan.memory)} if it is read whole"
     if plan.cells > 1:
         memory += f", {size(plan.memory_one_by_one)} if cell by cell"
-    if plan.structure == "ContinualVector":
-        step = 2.0 ** (math.floor(math.log2(given["max_norm"])) - 20)
-        rows.append(("values", f"are cut to multiples of {step:.3g}, toward zero; whole multiples stay as they are"))
-    rows += [("lattice", f"releases are multiples of {plan.lattice_step:g}"), ("memory", memory)]
-    rows.append(("cells", f"{plan.cells:,}"))
-    if boxes:
-        components, dense = plan.components
-        rows.append(("components", f"{components:,}, of which {dense:,} dense and {components - dense:,} sketched"))
+    rows = [("memory", memory), ("cells", f"{plan.cells:,}")]
+    if plan.structure == "RangeCounter":
+        rows.append(("components", "{:,}, of which {:,} are dense".format(*plan.components)))
         rows.append(("cells read", f"{plan.cells_read():,} for a random box; at most 2 normal variables each"))
-        return rows
-    if plan.cells > 1:
-        each = f"{plan.cells_read(1):,} for one {'key' if sketch else 'cell'}, {plan.cells_read():,} for all"
+    elif plan.cells > 1:
+        what = "key" if plan.structure == "CountSketch" else "cell"
+        each = f"{plan.cells_read(1):,} for one {what}, {plan.cells_read():,} for all"
         rows.append(("cells read", f"{each}; at most 2 normal variables each"))
     else:
         rows.append(("cells read", "1; at most 2 normal variables"))
@@ -197,7 +222,7 @@ def as_json(plan: Plan, profile: FrequencyProfile | None = None, vector: Plan | 
 
     rows = [{"change": row.change, "error": row.error, "ratio": row.ratio} for row in what_if(plan, profile)]
     fits = None if vector is None else errors(vector, None)
-    return json.dumps({**errors(plan, profile), "what_if": rows, "fits_in_vector": fits}, indent=2)
+    return json.dumps({**errors(plan, profile), "what_if": rows, "fits_in_vector": fits}, indent=2, default=repr)
 
 
 def as_html(plan: Plan) -> str:

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 import operator
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from fastgame._results import Grid, HeavyHitters, Top
-from fastgame.axis import Axis
+from fastgame.axis import Axis, StrCategory
 
 Places = npt.NDArray[np.int64]
 
@@ -44,29 +43,41 @@ def points(axes: tuple[Axis, ...], given: Any, drop: bool) -> Places:
         for axis, places in zip(axes, found, strict=True):
             if places.size and places.min() < 0:
                 raise ValueError(
-                    f"the point at position {int(np.argmin(places >= 0))} has no bin on {axis!r}: it is missing, or the "
-                    'axis has no flow bin there (invalid="drop" leaves such points out)'
+                    f"the point at position {int(np.argmin(places >= 0))} has no bin on {axis!r}: it is missing, or "
+                    'the axis has no flow bin there (invalid="drop" leaves such points out)'
                 )
-    rows = np.stack(found, axis=1) if found else np.empty((0, 0), dtype=np.int64)
-    return rows[0] if single else rows
+    rows = np.stack(found, axis=1)
+    return _one(rows) if single else rows
+
+
+def _columns_of_table(names: Sequence[str | None], given: Any) -> tuple[Sequence[Any], bool]:
+    """As `_columns`."""
+    if None in names:
+        raise TypeError("a table of points needs axes with names")
+    listed = getattr(given, "column_names", None) if not isinstance(given, Mapping) else given
+    known = list(given.columns if listed is None else listed)
+    if absent := [name for name in names if name not in known]:
+        raise ValueError(f"the points have no column {absent[0]!r}; the axes are {', '.join(map(repr, names))}")
+    parts = [given[name] for name in names]
+    single = all(np.ndim(part) == 0 or isinstance(part, str) for part in parts)
+    return [[part] for part in parts] if single else parts, single
 
 
 def _columns(axes: tuple[Axis, ...], given: Any) -> tuple[Sequence[Any], bool]:
     """A column for each axis, and whether it is a single point."""
     names = [axis.name for axis in axes]
     if isinstance(given, Mapping) or hasattr(type(given), "columns") or hasattr(type(given), "column_names"):
-        if None in names:
-            raise TypeError("a table of points needs axes with names")
-        parts = [given[name] for name in names]
-        single = all(np.ndim(part) == 0 or isinstance(part, str) for part in parts)
-        return [[part] for part in parts] if single else parts, single
+        return _columns_of_table(names, given)
     if isinstance(given, tuple) and len(given) == len(axes):
         single = all(_is_single(part) for part in given)
         return [[part] for part in given] if single else list(given), single
     if len(axes) == 1:
         single = _is_single(given)
-        if not single and np.ndim(given) == 2:
-            given = np.asarray(given)[:, 0]
+        if not single and np.ndim(given) > 1:
+            given = np.asarray(given)
+            if given.ndim > 2 or given.shape[1] != 1:
+                raise ValueError(f"points must have the shape (n,) or (n, 1), for one axis; {given.shape} was given")
+            given = given[:, 0]
         return [[given] if single else given], single
     if isinstance(given, np.ndarray):
         if given.ndim not in (1, 2) or given.shape[-1] != len(axes):
@@ -74,13 +85,20 @@ def _columns(axes: tuple[Axis, ...], given: Any) -> tuple[Sequence[Any], bool]:
                 f"points must have the shape ({len(axes)},) for one, or (n, {len(axes)}); {given.shape} was given"
             )
         return list(np.atleast_2d(given).T), given.ndim == 1
+    if isinstance(given, str | bytes) or not isinstance(given, Iterable):
+        raise TypeError(f"points must have {len(axes)} values each; {type(given).__name__} was given")
     rows = list(given)
     if rows and all(_is_single(part) for part in rows) and len(rows) == len(axes):
         return [[part] for part in rows], True
     for position, row in enumerate(rows):
-        if _is_single(row) or len(row) != len(axes):
+        if _is_single(row) or isinstance(row, Mapping | Set) or len(row) != len(axes):
             raise ValueError(f"points must have {len(axes)} values each; the one at position {position} has not")
     return [list(column) for column in zip(*rows, strict=True)] if rows else [[] for _ in axes], False
+
+
+def _one(rows: Places) -> Any:
+    """The only row; of a single axis its number, as an array of one would be several."""
+    return rows[0, 0] if rows.shape[1] == 1 else rows[0]
 
 
 def _is_single(value: Any) -> bool:
@@ -95,7 +113,7 @@ def boxes(axes: tuple[Axis, ...], lo: Any, hi: Any) -> tuple[Places, Places]:
         if hi is not None:
             raise TypeError("a box given by the names of axes is one argument; two were given")
         return _named_boxes(axes, lo)
-    if hi is None:
+    if hi is None and not (len(axes) == 1 and _is_single(lo)):
         raise TypeError("a box is given by two corners, or by a dict from the names of axes to (from, to)")
     low, high = (_corners(axes, corner) for corner in (lo, hi))
     single = all(_is_corner(axes, corner) for corner in (lo, hi))
@@ -109,23 +127,28 @@ def boxes(axes: tuple[Axis, ...], lo: Any, hi: Any) -> tuple[Places, Places]:
         ],
         dtype=np.int64,
     ).reshape(count, len(axes), 2)
-    return (found[0, :, 0], found[0, :, 1]) if single else (found[:, :, 0], found[:, :, 1])
+    return (_one(found[:, :, 0]), _one(found[:, :, 1])) if single else (found[:, :, 0], found[:, :, 1])
 
 
 def _is_corner(axes: tuple[Axis, ...], corner: Any) -> bool:
     """Whether it is the corner of one box, and not those of several."""
     if len(axes) == 1:
         return _is_single(corner)
-    return all(_is_single(value) for value in corner)
+    if _is_single(corner):
+        raise TypeError(f"a corner must have {len(axes)} values, one for each axis; {corner!r} was given")
+    return len(corner) > 0 and all(_is_single(value) for value in corner)
 
 
 def _corners(axes: tuple[Axis, ...], corner: Any) -> list[Sequence[Any]]:
     """The corners of boxes, one sequence of values each."""
+    corners: list[Sequence[Any]]
     if _is_corner(axes, corner):
         corners = [[corner] if len(axes) == 1 else list(corner)]
     elif len(axes) == 1:
         corners = [[value] if _is_single(value) else list(value) for value in corner]
     else:
+        if any(_is_single(row) for row in corner):
+            raise ValueError(f"a corner must have {len(axes)} values, one for each axis")
         corners = [list(row) for row in corner]
     for row in corners:
         if len(row) != len(axes):
@@ -134,10 +157,10 @@ def _corners(axes: tuple[Axis, ...], corner: Any) -> list[Sequence[Any]]:
 
 
 def _named_boxes(axes: tuple[Axis, ...], given: Mapping[str, Any]) -> tuple[Places, Places]:
-    names = [axis.name for axis in axes]
+    names = [axis.name for axis in axes if axis.name is not None]
     for name in given:
         if name not in names:
-            known = ", ".join(repr(known) for known in names if known is not None) or "none has a name"
+            known = ", ".join(map(repr, names)) or "without names"
             raise ValueError(f"there is no axis {name!r}; the axes are {known}")
     sides: list[list[tuple[int, int]]] = []
     counts = set()
@@ -159,14 +182,16 @@ def _named_boxes(axes: tuple[Axis, ...], given: Mapping[str, Any]) -> tuple[Plac
             # Categories, or pairs.
             sides.append([axis.interval(bound) for bound in bounds])
             counts.add(len(sides[-1]))
+    several_boxes = bool(counts)
+    if len(counts) > 1:
+        counts.discard(1)
     if len(counts) > 1:
         raise ValueError(f"the axes must name as many boxes each, or one; {sorted(counts)} were given")
     count = counts.pop() if counts else 1
-    several_boxes = any(len(side) != 1 for side in sides) or count != 1
     wide = np.array([side * count if len(side) == 1 else side for side in sides], dtype=np.int64)
     wide = wide.reshape(len(axes), count, 2)
     lo, hi = wide[:, :, 0].T, wide[:, :, 1].T
-    return (np.ascontiguousarray(lo), np.ascontiguousarray(hi)) if several_boxes else (lo[0].copy(), hi[0].copy())
+    return (np.ascontiguousarray(lo), np.ascontiguousarray(hi)) if several_boxes else (_one(lo), _one(hi))
 
 
 def values(axes: tuple[Axis, ...] | None, places: list[int], shape: list[int]) -> Any:
@@ -215,14 +240,14 @@ def grid(counter: Any, bins: Any, error: bool) -> Grid:
     most = [operator.index(bins)] * dims if np.ndim(bins) == 0 else [operator.index(most) for most in bins]
     if len(most) != dims:
         raise ValueError(f"bins must be a number, or one for each of the {dims} axes; {len(most)} were given")
-    return _counted(counter, [_cuts(counter, axis, most[axis]) for axis in range(dims)], error)
+    return _counted(counter, [_side(counter, axis, most[axis]) for axis in range(dims)], error)
 
 
 def marginal(counter: Any, axis: Any, bins: Any, error: bool) -> Grid:
     """Counts along one axis, over all of the others."""
     dims = len(counter.shape)
     if isinstance(axis, str):
-        names = [] if counter.axes is None else [known.name for known in counter.axes]
+        names = [] if counter.axes is None else [known.name for known in counter.axes if known.name is not None]
         if axis not in names:
             raise ValueError(
                 f"there is no axis {axis!r}; the axes are {', '.join(map(repr, names)) or 'without names'}"
@@ -232,34 +257,38 @@ def marginal(counter: Any, axis: Any, bins: Any, error: bool) -> Grid:
         number = operator.index(axis)
         if not 0 <= number < dims:
             raise ValueError(f"axis must be from 0 to {dims - 1}, or a name; {number} was given")
-    whole = [np.array([0, size], dtype=np.int64) for size in counter.shape]
-    whole[number] = _cuts(counter, number, operator.index(bins))
+    whole = [(0, size, size) for size in counter.shape]
+    whole[number] = _side(counter, number, operator.index(bins))
     found = _counted(counter, whole, error)
     std = None if found.std is None else found.std.reshape(-1)
     return Grid(found.value.reshape(-1), std, (found.edges[number],))
 
 
-def _cuts(counter: Any, axis: int, most: int) -> Places:
-    """Places that cut an axis into at most so many parts of equal size, without flow bins."""
+def _side(counter: Any, axis: int, most: int) -> tuple[int, int, int]:
+    """The places of an axis without flow bins, and how long parts are that are at most so many."""
     if most < 1:
         raise ValueError(f"bins must be at least 1; {most} were given")
-    first, end = (0, counter.shape[axis]) if counter.axes is None else counter.axes[axis].inner
-    size = end - first
-    side = -(-size // most)
     if counter.axes is None:
+        first, end = 0, counter.shape[axis]
         # Rectangles of the structure itself have the least noise.
-        side = 1 << (side - 1).bit_length()
-    return np.append(np.arange(first, end, side, dtype=np.int64), end)
+        return first, end, 1 << (-(-end // most) - 1).bit_length()
+    first, end = counter.axes[axis].inner
+    # Neighbours in a list of categories have nothing in common.
+    return first, end, 1 if isinstance(counter.axes[axis], StrCategory) else -(-(end - first) // most)
 
 
-def _counted(counter: Any, cuts: Sequence[Places], error: bool) -> Grid:
-    shape = tuple(len(cut) - 1 for cut in cuts)
+def _counted(counter: Any, sides: Sequence[tuple[int, int, int]], error: bool) -> Grid:
+    shape = tuple(-(-(end - first) // side) for first, end, side in sides)
     if math.prod(shape) > 1 << 24:
         raise ValueError(f"a grid must have at most 2^24 cells; {' x '.join(map(str, shape))} were asked for")
-    corners = [
-        np.array(list(itertools.product(*(part[side:][: -1 + side or None] for part in cuts)))) for side in (0, 1)
+    cuts = [
+        np.append(first + side * np.arange(size), end) for (first, end, side), size in zip(sides, shape, strict=True)
     ]
-    value, std = _count_places(counter, *corners, error)
+    corners = [
+        np.stack(np.meshgrid(*parts, indexing="ij"), axis=-1).reshape(-1, len(shape))
+        for parts in ([cut[:-1] for cut in cuts], [cut[1:] for cut in cuts])
+    ]
+    value, std = _count_places(counter, corners[0], corners[1], error)
     edges = tuple(_edges(counter, axis, cut) for axis, cut in enumerate(cuts))
     return Grid(value.reshape(shape), None if std is None else std.reshape(shape), edges)
 
@@ -268,7 +297,4 @@ def _edges(counter: Any, axis: int, cut: Places) -> Any:
     if counter.axes is None:
         return cut
     known = counter.axes[axis]
-    if isinstance(known.edges, list):
-        return known.edges
-    first, _ = known.inner
-    return known.edges[np.clip(cut - first, 0, known.size)]
+    return known._edges_at(np.clip(cut - known.inner[0], 0, known.size))

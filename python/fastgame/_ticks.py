@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import math
 import operator
 import re
 from bisect import bisect_left
@@ -176,7 +177,7 @@ class Ticks:
         if array.dtype.kind == "M":
             return floor_microseconds(array), np.isnat(array)
         given = array.tolist()
-        missing = [time is None or type(time).__name__ in ("NaTType", "NAType") for time in given]
+        missing = [_is_missing(time) for time in given]
         instants = [0 if none else self._given_instant(time) for time, none in zip(given, missing, strict=True)]
         return np.array(instants, dtype=np.int64), np.array(missing, dtype=bool)
 
@@ -345,7 +346,8 @@ def _column_is_aware(times: Any) -> bool | None:
     """Whether a column of pandas, Polars or pyarrow has a time zone; None for anything else."""
     kind = type(times).__module__.partition(".")[0]
     if kind == "pandas" and getattr(getattr(times, "dtype", None), "kind", "") == "M":
-        return getattr(times.dtype, "tz", None) is not None
+        # Of Arrow types in pandas, the Arrow type has the zone.
+        return getattr(getattr(times.dtype, "pyarrow_dtype", times.dtype), "tz", None) is not None
     column_type = getattr(times, {"polars": "dtype", "pyarrow": "type"}.get(kind, ""), None)
     if str(column_type) in ("Date", "date32[day]", "date64[ms]"):
         return False
@@ -353,6 +355,12 @@ def _column_is_aware(times: Any) -> bool | None:
         if hasattr(column_type, zone):
             return getattr(column_type, zone) is not None
     return None
+
+
+def _is_missing(time: Any) -> bool:
+    """None, the NaT and NA of pandas, and the NaN that stands among its texts."""
+    nan = isinstance(time, float) and math.isnan(time)
+    return time is None or nan or type(time).__name__ in ("NaTType", "NAType")
 
 
 def _every(given: Any) -> _Every:

@@ -1,8 +1,8 @@
 """Axes of range counters: from values to cells of a grid, with public edges.
 
-The words and rules are those of boost-histogram: bins are half-open, ``[edge, next edge)``; what lies outside goes to the
-flow bins below and above, which are cells of the grid like any other, with noise of their own. Edges are parameters of
-the structure: they must be known without looking at the data.
+The words and rules are those of boost-histogram: bins are half-open, ``[edge, next edge)``; what lies outside goes to
+the flow bins below and above, which are cells of the grid like any other, with noise of their own. Edges are parameters
+of the structure: they must be known without looking at the data.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import operator
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, NoReturn
 
 import numpy as np
@@ -23,6 +23,7 @@ __all__ = ["Axis", "Datetime", "Integer", "Regular", "StrCategory", "Variable"]
 Places = npt.NDArray[np.int64]
 
 _MOST_BINS = 1 << 62
+_LEAST, _MOST = -(1 << 63), (1 << 63) - 1
 
 
 class Axis(ABC):
@@ -39,8 +40,11 @@ class Axis(ABC):
     """
 
     def __init__(self, size: int, name: str | None, underflow: bool, overflow: bool) -> None:
-        if not 1 <= size + underflow + overflow <= _MOST_BINS:
-            raise ValueError(f"an axis must have from 1 to 2^62 bins; {size} were given")
+        for word, flow in (("underflow", underflow), ("overflow", overflow)):
+            if not isinstance(flow, bool | np.bool_):
+                raise TypeError(f"{word} must be True or False; {type(flow).__name__} was given")
+        if size < 1 or size + bool(underflow) + bool(overflow) > _MOST_BINS:
+            raise ValueError(f"an axis must have from 1 to 2^62 bins, flow bins included; {size} were given")
         if name is not None and not isinstance(name, str):
             raise TypeError(f"the name of an axis must be text; {type(name).__name__} was given")
         self.size, self.name = size, name
@@ -50,6 +54,11 @@ class Axis(ABC):
     def extent(self) -> int:
         """The number of bins, flow bins included: the size of the grid."""
         return self.size + self.underflow + self.overflow
+
+    @property
+    @abstractmethod
+    def edges(self) -> Any:
+        """All edges, one more than bins; of categories, these."""
 
     @abstractmethod
     def index(self, values: Any) -> Places:
@@ -68,6 +77,10 @@ class Axis(ABC):
     @abstractmethod
     def label(self, place: int) -> str:
         """The bin at a place of the grid, for people."""
+
+    @abstractmethod
+    def _edges_at(self, numbers: Places) -> Any:
+        """Some of the edges, by their numbers from 0 to size, without making all."""
 
     def interval(self, bounds: Any) -> tuple[int, int]:
         """The half-open interval of the grid between two edges; None is the end of the axis, its flow bin included."""
@@ -104,9 +117,9 @@ class Axis(ABC):
     def _refuse(self, value: Any, low: Any, high: Any) -> NoReturn:
         raise ValueError(f"{self._what()} has no edge {value!r}; the nearest are {low!s} and {high!s}")
 
-    def _shown(self, *parts: str) -> str:
+    def _shown(self, *parts: str, flows: tuple[str, ...] = ("underflow", "overflow")) -> str:
         named = [] if self.name is None else [f"name={self.name!r}"]
-        flow = [f"{word}=False" for word in ("underflow", "overflow") if not getattr(self, word)]
+        flow = [f"{word}=False" for word in flows if not getattr(self, word)]
         return f"{type(self).__name__}({', '.join([*parts, *named, *flow])})"
 
     @property
@@ -153,7 +166,10 @@ class Regular(Axis):
         self.start, self.stop = float(start), float(stop)
         if not (math.isfinite(self.start) and math.isfinite(self.stop) and self.start < self.stop):
             raise ValueError(f"start must be below stop, both finite; {start!r} and {stop!r} were given")
-        if self._edge(1) <= self.start or self._edge(self.size - 1) >= self.stop:
+        if not math.isfinite(self.stop - self.start):
+            raise ValueError(f"start and stop must be less than 2^1024 apart; {start!r} and {stop!r} were given")
+        # An edge is off by less than two units in the last place: so edges rise, and a place is found to within one.
+        if (self.stop - self.start) / self.size < 8 * math.ulp(max(-self.start, self.stop)):
             raise ValueError(f"{bins} bins from {start!r} to {stop!r} are too narrow for floats")
 
     def _edge(self, number: Any) -> Any:
@@ -164,7 +180,10 @@ class Regular(Axis):
     @property
     def edges(self) -> npt.NDArray[np.float64]:
         """The edges: size + 1 numbers."""
-        edges: npt.NDArray[np.float64] = self._edge(np.arange(self.size + 1))
+        return self._edges_at(np.arange(self.size + 1))
+
+    def _edges_at(self, numbers: Places) -> npt.NDArray[np.float64]:
+        edges: npt.NDArray[np.float64] = self._edge(numbers)
         return edges
 
     def index(self, values: Any) -> Places:
@@ -185,10 +204,12 @@ class Regular(Axis):
         if math.isinf(number):
             return 0 if number < 0 else self.extent
         width = (self.stop - self.start) / self.size
+        if math.isnan(number):
+            self._refuse(value, self._edge(0), self._edge(1))
         place = round(min(max((number - self.start) / width, 0), self.size))
         # A millionth of a thousandth of a bin is rounding, as in 3 * 0.1.
         if not abs(number - self._edge(place)) <= 1e-9 * width:
-            low = 0 if math.isnan(number) else min(max(math.floor((number - self.start) / width), 0), self.size - 1)
+            low = min(max(place - (number < self._edge(place)), 0), self.size - 1)
             self._refuse(value, self._edge(low), self._edge(low + 1))
         return place + self.underflow
 
@@ -239,6 +260,9 @@ class Variable(Axis):
     def edges(self) -> npt.NDArray[np.float64]:
         """The edges: size + 1 numbers."""
         return self._edges
+
+    def _edges_at(self, numbers: Places) -> npt.NDArray[np.float64]:
+        return self._edges[numbers]
 
     def index(self, values: Any) -> Places:
         """As `Axis.index`; NaN has no bin."""
@@ -297,28 +321,37 @@ class Integer(Axis):
         self, start: int, stop: int, *, name: str | None = None, underflow: bool = True, overflow: bool = True
     ) -> None:
         self.start, self.stop = operator.index(start), operator.index(stop)
-        if not -(1 << 63) <= self.start < self.stop < 1 << 63:
-            raise ValueError(f"start must be below stop, both in 64 bits; {start!r} and {stop!r} were given")
+        # What lies beyond 64 bits is held at their ends, outside of the bins.
+        if not -(1 << 63) < self.start < self.stop < 1 << 63:
+            raise ValueError(
+                f"start must be below stop, both less than 2^63 in absolute value; {start!r} and {stop!r} were given"
+            )
         super().__init__(self.stop - self.start, name, underflow, overflow)
 
     @property
     def edges(self) -> npt.NDArray[np.int64]:
         """The edges: size + 1 integers."""
-        return np.arange(self.start, self.stop + 1)
+        return self._edges_at(np.arange(self.size + 1))
+
+    def _edges_at(self, numbers: Places) -> npt.NDArray[np.int64]:
+        return self.start + numbers.astype(np.int64)
 
     def index(self, values: Any) -> Places:
         """As `Axis.index`. Floats must be whole numbers; NaN has no bin."""
-        array = _array(values)
-        none = np.zeros(array.shape, dtype=bool)
+        array, none = _array(values, self._what())
         if array.dtype.kind == "f":
             # As tables have integers with missing ones among them.
-            whole = np.isfinite(array) & (array == np.rint(array))
-            none = ~whole & ~np.isinf(array)
-            numbers = np.clip(np.where(none, 0.0, array), -(2.0**62), 2.0**62).astype(np.int64)
+            array = array.astype(np.result_type(array.dtype, np.float64))
+            none = none | ~(np.isinf(array) | (array == np.rint(array)))
+            small, large = array < -(2.0**63), array >= 2.0**63
+            numbers = np.where(none | small | large, 0.0, array).astype(np.int64)
+            numbers[small], numbers[large] = _LEAST, _MOST
         elif array.dtype.kind == "u":
-            numbers = np.minimum(array.astype(np.uint64), (1 << 63) - 1).astype(np.int64)
+            numbers = np.minimum(array.astype(np.uint64), _MOST).astype(np.int64)
         elif array.dtype.kind == "i" or array.size == 0:
             numbers = array.astype(np.int64)
+        elif array.dtype.kind == "O" and all(isinstance(value, int) for value in array):
+            numbers = np.array([min(max(value, _LEAST), _MOST) for value in array], dtype=np.int64)
         else:
             raise TypeError(f"{self._what()} takes integers; an array of {array.dtype} was given")
         below, above = numbers < self.start, numbers >= self.stop
@@ -327,21 +360,19 @@ class Integer(Axis):
 
     def bound(self, value: Any) -> int:
         """As `Axis.bound`; minus infinity and infinity are the ends, flow bins included."""
-        if isinstance(value, float) and not math.isfinite(value):
-            if math.isnan(value):
-                self._refuse(value, self.start, self.start + 1)
-            return 0 if value < 0 else self.extent
-        if isinstance(value, float | np.floating) and value == round(value):
+        if isinstance(value, float | np.floating):
+            if math.isinf(value):
+                return 0 if value < 0 else self.extent
+            if math.isnan(value) or value != math.floor(value):
+                low = self.start if math.isnan(value) else min(max(math.floor(value), self.start), self.stop - 1)
+                self._refuse(value, low, low + 1)
             value = int(value)
-        try:
-            number = operator.index(value)
-        except TypeError:
-            if isinstance(value, float | np.floating):
-                self._refuse(value, math.floor(value), math.floor(value) + 1)
-            raise TypeError(f"{self._what()} takes integers; {type(value).__name__} was given") from None
+        if isinstance(value, bool) or not hasattr(value, "__index__"):
+            raise TypeError(f"{self._what()} takes integers; {type(value).__name__} was given")
+        number = operator.index(value)
         if not self.start <= number <= self.stop:
-            nearest = self.start if number < self.start else self.stop
-            self._refuse(value, nearest, nearest + 1 if number < self.start else "above all (None)")
+            low = self.start if number < self.start else self.stop - 1
+            self._refuse(value, low, low + 1)
         return number - self.start + self.underflow
 
     def label(self, place: int) -> str:
@@ -396,8 +427,10 @@ class Datetime(Axis):
     @property
     def edges(self) -> npt.NDArray[np.datetime64]:
         """The edges: size + 1 times (in UTC, if the axis has a time zone)."""
-        steps = np.arange(self.size + 1)
-        instants = np.where(steps == 0, self._first, self.ticks.ends(np.maximum(steps, 1)))
+        return self._edges_at(np.arange(self.size + 1))
+
+    def _edges_at(self, numbers: Places) -> npt.NDArray[np.datetime64]:
+        instants = np.where(numbers == 0, self._first, self.ticks.ends(np.maximum(numbers, 1)))
         return instants.astype("datetime64[us]")
 
     def index(self, values: Any) -> Places:
@@ -411,7 +444,9 @@ class Datetime(Axis):
 
     def bound(self, value: Any) -> int:
         """As `Axis.bound`."""
-        (instant,), _ = self.ticks.instants([value])
+        (instant,), (missing,) = self.ticks.instants([value])
+        if missing:
+            self._refuse(value, self.ticks.start.isoformat(), self.ticks.time(1).isoformat())
         if instant == self._first:
             return int(self.underflow)
         step = int(np.clip(self.ticks.locate(np.array([instant - 1]))[0], 1, self.size))
@@ -457,9 +492,10 @@ class StrCategory(Axis):
     """
 
     def __init__(self, categories: Sequence[str], *, name: str | None = None, overflow: bool = True) -> None:
-        if isinstance(categories, str) or not all(isinstance(category, str) for category in categories):
-            raise TypeError("categories must be a list of text")
-        self.categories = tuple(str(category) for category in categories)
+        given = () if isinstance(categories, str) or not isinstance(categories, Iterable) else tuple(categories)
+        if not given or not all(isinstance(category, str) for category in given):
+            raise TypeError("categories must be a list of text, with one at least")
+        self.categories = tuple(str(category) for category in given)
         if len(set(self.categories)) < len(self.categories):
             raise ValueError("categories must differ; one stands twice in the list")
         super().__init__(len(self.categories), name, False, overflow)
@@ -477,13 +513,13 @@ class StrCategory(Axis):
     def _place(self, value: Any, other: int) -> int:
         if isinstance(value, str):
             return self._places.get(value, other)
-        if value is None or (isinstance(value, float) and math.isnan(value)) or type(value).__name__ == "NAType":
+        if _is_missing(value):
             return -1
         raise TypeError(f"{self._what()} takes text; {type(value).__name__} was given")
 
     def bound(self, value: Any) -> int:
         """The place of a category."""
-        if value not in self._places:
+        if not isinstance(value, str) or value not in self._places:
             raise ValueError(f"{self._what()} has no category {value!r}; it has {_listed(self.categories)}")
         return self._places[value]
 
@@ -509,13 +545,16 @@ class StrCategory(Axis):
         """The categories."""
         return list(self.categories)
 
+    def _edges_at(self, numbers: Places) -> list[str]:
+        return [self.categories[number] for number in numbers if number < self.size]
+
     @property
     def _identity(self) -> tuple[Any, ...]:
         return self.categories, self.overflow
 
     def __repr__(self) -> str:
         """The call that makes it."""
-        return self._shown(repr(list(self.categories))).replace(", underflow=False", "")
+        return self._shown(repr(list(self.categories)), flows=("overflow",))
 
 
 def _listed(words: Sequence[str]) -> str:
@@ -523,29 +562,57 @@ def _listed(words: Sequence[str]) -> str:
     return shown if len(words) <= 8 else f"{shown} and {len(words) - 8} more"
 
 
-def _array(values: Any) -> npt.NDArray[Any]:
-    """One-dimensional; of an Arrow column with nulls, floats with NaN."""
-    if hasattr(values, "to_pylist") and getattr(values, "null_count", 0):
-        return np.array([math.nan if value is None else value for value in values.to_pylist()])
-    array = np.asarray(values)
-    if array.dtype.kind == "O":
-        array = np.array(
-            [math.nan if value is None or type(value).__name__ == "NAType" else value for value in array.flat]
-        )
-    return array.reshape(-1)
+def _is_missing(value: Any) -> bool:
+    """None, NaN and the NA of pandas."""
+    return value is None or (isinstance(value, float) and math.isnan(value)) or type(value).__name__ == "NAType"
+
+
+def _listed_with_nulls(values: Any) -> list[Any] | None:
+    """A column of pyarrow, Polars or pandas that has nulls; numpy would make floats of its integers."""
+    nulls = getattr(values, "null_count", 0)
+    if nulls() if callable(nulls) else nulls:
+        return list(values.to_pylist() if hasattr(values, "to_pylist") else values.to_list())
+    extension = not isinstance(getattr(values, "dtype", None), np.dtype) and hasattr(values, "isna")
+    return list(values.tolist()) if extension and values.isna().any() else None
+
+
+def _array(values: Any, what: str) -> tuple[npt.NDArray[Any], npt.NDArray[np.bool_]]:
+    """One-dimensional, with zeros for what is missing, and what is: so integers beside it stay integers."""
+    given = _listed_with_nulls(values)
+    if given is None:
+        array = np.asarray(values).reshape(-1)
+        if array.dtype.kind == "f":
+            return array, np.isnan(array)
+        if array.dtype.kind != "O":
+            return array, np.zeros(len(array), dtype=bool)
+        given = array.tolist()
+    missing = np.array([_is_missing(value) for value in given], dtype=bool)
+    if any(isinstance(value, bool | np.bool_) for value in given):
+        raise TypeError(f"{what} takes numbers; bool was given")
+    return np.array([0 if none else value for value, none in zip(given, missing, strict=True)]), missing
 
 
 def _numbers(values: Any, what: str) -> npt.NDArray[np.float64]:
-    array = _array(values)
+    array, missing = _array(values, what)
+    if array.dtype.kind == "O" and all(isinstance(value, int | float) for value in array):
+        array = np.array([_float(value) for value in array])
     if array.dtype.kind not in "iuf" and array.size:
         raise TypeError(f"{what} takes numbers; an array of {array.dtype} was given")
-    return array.astype(np.float64)
+    return np.where(missing, math.nan, array.astype(np.float64))
+
+
+def _float(value: Any) -> float:
+    """Infinite, where floats end."""
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf if value > 0 else -math.inf
 
 
 def _number(value: Any, what: str) -> float:
-    if isinstance(value, str | bool):
+    if isinstance(value, str | bytes | bool | np.bool_):
         raise TypeError(f"{what} takes numbers; {type(value).__name__} was given")
     try:
-        return float(value)
+        return _float(value)
     except (TypeError, ValueError):
         raise TypeError(f"{what} takes numbers; {type(value).__name__} was given") from None
