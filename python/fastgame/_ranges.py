@@ -90,13 +90,20 @@ def _is_single(value: Any) -> bool:
 
 
 def boxes(axes: tuple[Axis, ...], lo: Any, hi: Any) -> tuple[Places, Places]:
-    """Boxes as their corners in the grid: arrays of shape (axes,) for one, or (n, axes)."""
+    """Boxes as their corners in the grid: arrays of shape (axes,) for one, or (n, axes); of one axis, () for one."""
     if isinstance(lo, Mapping):
         if hi is not None:
             raise TypeError("a box given by the names of axes is one argument; two were given")
-        return _named_boxes(axes, lo)
-    if hi is None:
+        low, high = _named_boxes(axes, lo)
+    elif hi is None:
         raise TypeError("a box is given by two corners, or by a dict from the names of axes to (from, to)")
+    else:
+        low, high = _boxes_of_corners(axes, lo, hi)
+    # An array of one number would be a list of one box.
+    return (low.reshape(()), high.reshape(())) if low.shape == (1,) else (low, high)
+
+
+def _boxes_of_corners(axes: tuple[Axis, ...], lo: Any, hi: Any) -> tuple[Places, Places]:
     low, high = (_corners(axes, corner) for corner in (lo, hi))
     single = all(_is_corner(axes, corner) for corner in (lo, hi))
     count = len(low)
@@ -161,8 +168,8 @@ def _named_boxes(axes: tuple[Axis, ...], given: Mapping[str, Any]) -> tuple[Plac
             counts.add(len(sides[-1]))
     if len(counts) > 1:
         raise ValueError(f"the axes must name as many boxes each, or one; {sorted(counts)} were given")
+    several_boxes = bool(counts)
     count = counts.pop() if counts else 1
-    several_boxes = any(len(side) != 1 for side in sides) or count != 1
     wide = np.array([side * count if len(side) == 1 else side for side in sides], dtype=np.int64)
     wide = wide.reshape(len(axes), count, 2)
     lo, hi = wide[:, :, 0].T, wide[:, :, 1].T
