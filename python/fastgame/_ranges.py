@@ -44,8 +44,8 @@ def points(axes: tuple[Axis, ...], given: Any, drop: bool) -> Places:
         for axis, places in zip(axes, found, strict=True):
             if places.size and places.min() < 0:
                 raise ValueError(
-                    f"the point at position {int(np.argmin(places >= 0))} has no bin on {axis!r}: it is missing, or the "
-                    'axis has no flow bin there (invalid="drop" leaves such points out)'
+                    f"the point at position {int(np.argmin(places >= 0))} has no bin on {axis!r}: it is missing, or "
+                    'the axis has no flow bin there (invalid="drop" leaves such points out)'
                 )
     rows = np.stack(found, axis=1) if found else np.empty((0, 0), dtype=np.int64)
     return rows[0] if single else rows
@@ -128,6 +128,7 @@ def _is_corner(axes: tuple[Axis, ...], corner: Any) -> bool:
 
 def _corners(axes: tuple[Axis, ...], corner: Any) -> list[Sequence[Any]]:
     """The corners of boxes, one sequence of values each."""
+    corners: list[Sequence[Any]]
     if _is_corner(axes, corner):
         corners = [[corner] if len(axes) == 1 else list(corner)]
     elif len(axes) == 1:
@@ -263,10 +264,10 @@ def _counted(counter: Any, cuts: Sequence[Places], error: bool) -> Grid:
     shape = tuple(len(cut) - 1 for cut in cuts)
     if math.prod(shape) > 1 << 24:
         raise ValueError(f"a grid must have at most 2^24 cells; {' x '.join(map(str, shape))} were asked for")
-    corners = [
+    low, high = (
         np.array(list(itertools.product(*(part[side:][: -1 + side or None] for part in cuts)))) for side in (0, 1)
-    ]
-    value, std = _count_places(counter, *corners, error)
+    )
+    value, std = _count_places(counter, low, high, error)
     edges = tuple(_edges(counter, axis, cut) for axis, cut in enumerate(cuts))
     return Grid(value.reshape(shape), None if std is None else std.reshape(shape), edges)
 

@@ -1,8 +1,8 @@
 """Axes of range counters: from values to cells of a grid, with public edges.
 
-The words and rules are those of boost-histogram: bins are half-open, ``[edge, next edge)``; what lies outside goes to the
-flow bins below and above, which are cells of the grid like any other, with noise of their own. Edges are parameters of
-the structure: they must be known without looking at the data.
+The words and rules are those of boost-histogram: bins are half-open, ``[edge, next edge)``; what lies outside goes to
+the flow bins below and above, which are cells of the grid like any other, with noise of their own. Edges are parameters
+of the structure: they must be known without looking at the data.
 """
 
 from __future__ import annotations
@@ -157,9 +157,9 @@ class Regular(Axis):
             raise ValueError(f"{bins} bins from {start!r} to {stop!r} are too narrow for floats")
 
     def _edge(self, number: Any) -> Any:
-        """Edges by number, as boost-histogram has them."""
-        share = number / self.size
-        return (1 - share) * self.start + share * self.stop
+        """Edges by number. Division comes last, so that edges at whole numbers are whole."""
+        inner = self.start + number * (self.stop - self.start) / self.size
+        return np.where(number == self.size, self.stop, inner)
 
     @property
     def edges(self) -> npt.NDArray[np.float64]:
@@ -525,7 +525,7 @@ def _listed(words: Sequence[str]) -> str:
 
 def _array(values: Any) -> npt.NDArray[Any]:
     """One-dimensional; of an Arrow column with nulls, floats with NaN."""
-    if hasattr(values, "to_pylist") and getattr(values, "null_count", 0):
+    if hasattr(values, "to_pylist") and getattr(values, "null_count", False):
         return np.array([math.nan if value is None else value for value in values.to_pylist()])
     array = np.asarray(values)
     if array.dtype.kind == "O":

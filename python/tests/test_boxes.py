@@ -59,3 +59,15 @@ def test_replay_may_be_asked_more_of_at_a_release() -> None:
     table = fg.replay(rows, ticks, counter, time="time", boxes=[{"x": (5, None)}], progress=look)
     assert medians == {3: 8}
     assert table["value"].to_pylist() == pytest.approx([0, 0, 2, 2], abs=0.1)
+
+
+@pytest.mark.parametrize("start", [0, -60, 7])
+@pytest.mark.parametrize("width", [1, 5, 100, 0.25])
+def test_regular_edges_at_whole_numbers_hold_them(start: int, width: float) -> None:
+    # An edge a float's rounding above its number would put the values there into the bin below.
+    for bins in range(2, 300):
+        axis = fg.axis.Regular(bins, start, start + bins * width)
+        edges = start + np.arange(bins + 1) * width
+        assert (axis.edges == edges).all()
+        assert (axis.index(edges) == np.arange(bins + 1) + 1).all()
+        assert [axis.bound(edge) for edge in edges] == list(range(1, bins + 2))
