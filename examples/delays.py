@@ -123,9 +123,8 @@ def read_quantiles(minutes: fg.RangeCounter, confidence: float) -> tuple[list[fl
     shares = np.array(list(SHARES.values()))
     found = minutes.quantile(shares)
     before, total = minutes.count({"arr_delay": (None, found)}, error=True), minutes.count({}, error=True)
-    # Each of the two errors may take half of what the confidence leaves.
-    deviations = NormalDist().inv_cdf(1 - (1 - confidence) / 4)
-    slack = deviations * (before.std + shares * total.std) / max(total.value, 1.0)
+    # Whatever noise they share, the standard deviation of the difference is at most the sum.
+    slack = NormalDist().inv_cdf((1 + confidence) / 2) * (before.std + shares * total.std) / max(total.value, 1.0)
     ends = [minutes.quantile(np.clip(shares + side, 0, 1)) for side in (-slack, slack)]
     return found.tolist(), np.column_stack(ends).tolist()
 
@@ -172,11 +171,9 @@ def print_delays(delays: Delays, plans: tuple[fg.Plan, fg.Plan], confidence: flo
         private, exact, std = delays.private[-1, place], delays.exact[-1, place], delays.std[-1, place]
         numbers = f"{private:>12,.1f}{exact:>10,.0f}{private - exact:>+9.1f}{std:>12.1f}{plans[0].box(box).std:>13.1f}"
         print(f"  {name:<42}{numbers}")
-    counts, cells = within_stated(delays, confidence)
-    print(
-        f"\n  Of {counts.size:,} counts in the year {np.mean(counts):.1%} are within the error of {confidence:.0%} that was"
-    )
-    print(f"  stated with them, and of {cells.size:,} boxes of the heat maps {np.mean(cells):.1%}.")
+    counts, cells = (f"{np.mean(part):.1%} of {part.size:,}" for part in within_stated(delays, confidence))
+    print(f"\n  The error of {confidence:.0%} that was stated with it holds for {counts} counts in the year,")
+    print(f"  and for {cells} boxes of the heat maps.")
 
     print("\nArrival delay so far, in minutes (in brackets: the interval that was released with it)\n")
     print(f"  {'end of':<12}" + "".join(f"{name + ': private':>26}{'exact':>7}" for name in SHARES))
