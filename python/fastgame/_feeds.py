@@ -304,6 +304,7 @@ class RangeSink(Sink):
             low, high = boxes(self.axes, box, None) if isinstance(box, Mapping) else boxes(self.axes, *box)
         else:
             low, high = (np.asarray(corner, dtype=np.int64) for corner in box)
+        low, high = np.atleast_1d(low), np.atleast_1d(high)
         if np.shape(low) != (len(self.structure.shape),):
             raise ValueError(f"each of the boxes must be a single one; {box!r} was given")
         for place, (lo, hi, size) in enumerate(zip(low, high, self.structure.shape, strict=True)):

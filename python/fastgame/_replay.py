@@ -113,7 +113,8 @@ def replay(
     memory : int
         Bytes of events to keep in memory; what is more waits in temporary files.
     progress : callable, optional
-        Called with the number of steps done and of all steps. What it is told is public.
+        Called after each release with the number of steps done and of all steps. What it is told is public. All
+        structures stand at that step, and may be asked for more there (a heat map, a quantile), but not be updated.
 
     Returns
     -------

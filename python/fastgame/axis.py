@@ -173,9 +173,9 @@ class Regular(Axis):
             raise ValueError(f"{bins} bins from {start!r} to {stop!r} are too narrow for floats")
 
     def _edge(self, number: Any) -> Any:
-        """Edges by number, as boost-histogram has them."""
-        share = number / self.size
-        return (1 - share) * self.start + share * self.stop
+        """Edges by number. Division comes last, so that edges at whole numbers are whole."""
+        inner = self.start + number * (self.stop - self.start) / self.size
+        return np.where(number == self.size, self.stop, inner)
 
     @property
     def edges(self) -> npt.NDArray[np.float64]:

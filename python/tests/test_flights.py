@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -42,3 +44,102 @@ def test_the_intervals_of_sketches_cover_the_flights_as_often_as_they_say(what: 
         interval = sketch.estimate(among, confidence=0.95)
         covered.append(np.mean((interval.lower <= exact) & (exact <= interval.upper)))
     assert 0.93 <= np.mean(covered) <= 0.98, covered
+
+
+@pytest.fixture(scope="module")
+def demo() -> Any:
+    """The part of the demo on delays, examples/delays.py."""
+    sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "examples"))
+    try:
+        import delays  # noqa: PLC0415 (an example, no package)
+    finally:
+        del sys.path[0]
+    return delays
+
+
+@pytest.fixture(scope="module")
+def plans(demo: Any) -> tuple[fg.Plan, fg.Plan]:
+    """As the demo has them by default."""
+    boxes, minutes = demo.plan_delays(fg.Zcdp(0.045), fg.Zcdp(0.01))
+    return boxes, minutes
+
+
+def test_the_demo_of_delays_shows_the_truth_beside_what_it_released(flights: Any, demo: Any, plans: Any) -> None:
+    # Seed 1. Of 7,688 boxes of heat maps 94 to 96 % must be within the stated error of 95 % (standard deviation over
+    # 12 seeds: 0.3 %), and all 2,555 counts within 6 standard deviations (alpha = 5e-6).
+    seeded = [plan.replace(insecure_seed=1) for plan in plans]
+    delays = demo.release_delays(flights, seeded, 0.95)
+    arrived = flights.dropna(subset=["arr_delay"])
+    assert delays.exact[-1, 0] == len(arrived) == 327_346
+    late = arrived.query("arr_delay >= 15 and distance < 500")
+    assert delays.exact[-1, list(demo.BOXES).index("15 min late or more, under 500 miles")] == len(late)
+    local = arrived["time_hour"].str.slice(0, 10) < "2013-04-01"  # in UTC: some hours off
+    assert delays.exact_maps[90].sum() == pytest.approx(local.sum(), rel=0.02)
+    assert delays.exact_maps[365].sum() == len(arrived.query("-60 <= arr_delay < 250 and distance < 3100"))
+    assert list(delays.exact_quantiles[-1]) == list(arrived["arr_delay"].quantile([0.5, 0.95], interpolation="lower"))
+    assert delays.private.shape == (365, len(demo.BOXES)) and delays.quantiles.shape == (12, 2)
+    for place, box in enumerate(demo.BOXES.values()):
+        assert delays.std[:, place] == pytest.approx(plans[0].box(box).std)
+    _, cells = demo.within_stated(delays, 0.95)
+    assert cells.size == 7_688 and 0.94 <= cells.mean() <= 0.96
+    assert (np.abs(delays.private - delays.exact) <= 6 * delays.std).all()  # 2,555 counts: alpha = 5e-6
+
+
+def test_boxes_of_the_demo_err_as_was_planned(flights: Any, demo: Any, plans: Any) -> None:
+    # n = 200 (noise seeds 0 to 199), the flights of January. For each of the 7 boxes the sum of squares of error over
+    # planned standard deviation is chi square with 200 degrees of freedom: it must lie between its quantiles 1e-7 and
+    # 1 - 1e-7, so alpha = 1.4e-6 in all. For the 1,922 boxes of the heat map, whose noise is correlated, the mean
+    # square is taken over all boxes of a seed; its mean over seeds must lie within 5 % and 6 standard errors of 1.
+    # Rejects errors that are 1.5 times those planned, and points that fall into the bin beside their own.
+    from scipy.stats import chi2  # noqa: PLC0415 (for tests only)
+
+    january = flights[flights["month"] == 1].dropna(subset=["arr_delay"])
+    points = (january["arr_delay"].to_numpy(), january["distance"].to_numpy())
+    counts = np.histogram2d(*points, bins=[[*axis.edges, np.inf] for axis in (demo.DELAY, demo.DISTANCE)])[0][:-1, :-1]
+    inside = january[(january["arr_delay"] < 250) & (january["arr_delay"] >= -60)]
+    assert counts.sum() == (inside["distance"] < 3100).sum()
+    exact = np.array([within(january, box) for box in demo.BOXES.values()])
+    planned = np.array([plans[0].box(box).std for box in demo.BOXES.values()])
+    squares, means = [], []
+    for seed in range(200):
+        counter = plans[0].replace(insecure_seed=seed).build()
+        counter.update(points)
+        found = [counter.count(box, error=True) for box in demo.BOXES.values()]
+        assert np.array([one.std for one in found]) == pytest.approx(planned)
+        squares.append(((np.array([one.value for one in found]) - exact) / planned) ** 2)
+        grid = counter.grid(error=True)
+        means.append(np.mean(((grid.value - counts) / grid.std) ** 2))
+    total = np.sum(squares, axis=0)
+    assert (chi2.ppf(1e-7, 200) < total).all() and (total < chi2.isf(1e-7, 200)).all(), total / 200
+    assert abs(np.mean(means) - 1) < min(0.05, 6 * np.std(means) / np.sqrt(200)), np.mean(means)
+    stated = np.sqrt(np.mean(grid.std**2))
+    assert stated == pytest.approx(plans[0].box(sides=(1, 1)).std, rel=0.05)
+
+
+def within(rows: Any, box: dict[str, Any]) -> int:
+    """How many rows are in a box."""
+    for name, (low, high) in box.items():
+        rows = rows if low is None else rows[rows[name] >= low]
+        rows = rows if high is None else rows[rows[name] < high]
+    return len(rows)
+
+
+def test_quantiles_of_the_demo_are_off_by_no_more_than_the_error_in_rank(flights: Any, demo: Any, plans: Any) -> None:
+    # n = 60 (noise seeds 0 to 59), the flights of January. A quantile may be off in rank by the errors of the count
+    # before it and of its share of the total: within 6 standard deviations of each in all 120 cases (alpha below 1e-6).
+    # The intervals of 95 % must hold the truth in 49 of 60 cases or more for each share: if they hold it with
+    # probability 0.95, that fails with probability 7e-5 (they hold it more often: the errors share noise).
+    january = flights[flights["month"] == 1]["arr_delay"].dropna().to_numpy()
+    shares = np.array(list(demo.SHARES.values()))
+    truth = np.quantile(january, shares, method="inverted_cdf")
+    covered = np.zeros(2)
+    for seed in range(60):
+        counter = plans[1].replace(insecure_seed=seed).build()
+        counter.update(january)
+        found, ends = (np.array(part) for part in demo.read_quantiles(counter, 0.95))
+        before, after = (np.array([(january < x).mean() for x in found + step]) for step in (0, 1))
+        std = counter.count({"arr_delay": (None, found)}, error=True).std
+        slack = 6 * (std + shares * counter.count({}, error=True).std) / len(january)
+        assert (before - slack < shares).all() and (shares < after + slack).all()
+        covered += (ends[:, 0] <= truth) & (truth <= ends[:, 1])
+    assert (covered >= 49).all(), covered
