@@ -174,7 +174,9 @@ class Regular(Axis):
 
     def _edge(self, number: Any) -> Any:
         """Edges by number. Division comes last, so that edges at whole numbers are whole."""
-        inner = self.start + number * (self.stop - self.start) / self.size
+        length = self.stop - self.start
+        # Times a number of up to 2^62.
+        inner = self.start + (number * length / self.size if length < 1e280 else number / self.size * length)
         return np.where(number == self.size, self.stop, inner)
 
     @property
