@@ -37,6 +37,13 @@ pub(crate) fn tail_of_one_row(depth: usize, tail: f64) -> f64 {
     high
 }
 
+/// The probability `q <= 1/2` with which each of `depth` independent values may be beyond a bound, on whichever side, so
+/// that their median is beyond it with probability at most `tail`: `P(Bin(depth, q) > depth / 2) = tail`. The side does not
+/// matter, as that probability is convex in `q` up to 1/2: two sides that share `q` do no more than one that has it all.
+pub(crate) fn tail_of_one_row_on_any_side(depth: usize, tail: f64) -> f64 {
+    0.5 * tail_of_one_row(depth, (2.0 * tail).min(1.0))
+}
+
 /// The variance of the median of `n` independent standard normals, `n` odd: by the trapezoidal rule, whose error is far
 /// below the rounding of floats for such an integrand.
 pub(crate) fn median_variance(n: usize) -> f64 {
