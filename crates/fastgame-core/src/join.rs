@@ -28,9 +28,13 @@ use crate::error::{Error, Result};
 use crate::hash::{HashFamily, Key, Keyer};
 use crate::math::{inner_product, sqrt};
 use crate::privacy::Loss;
-use crate::quantile::{median_variance, tail_of_one_row_on_any_side};
+use crate::quantile::{median_variance, student_quantile, tail_of_one_row_on_any_side};
 use crate::sketch::{MAX_DEPTH, RawSketch, SketchBuilder, SketchShape, Weights, median, merge_cells, update_cells};
 use crate::vector::{Builder, ContinualVector, Invalid, OnExcess};
+
+/// The smallest width of a join. Lemma 5.2 asks for `8 eta^(-2/(depth + 1))` buckets or more to fail with probability `eta`;
+/// with fewer than these, an estimate says little and its error bars do not hold.
+pub const MIN_JOIN_WIDTH: usize = 16;
 
 /// A relation of the join.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,7 +60,7 @@ impl JoinBuilder {
         Self { sketch: SketchBuilder::new(base, shape) }
     }
 
-    /// Buckets in a row, a power of two up to `2^30`.
+    /// Buckets in a row, a power of two from 16 to `2^30`.
     pub fn width(mut self, width: usize) -> Self {
         self.sketch = self.sketch.width(width);
         self
@@ -123,6 +127,11 @@ impl JoinBuilder {
 
     /// The parameters of the vector underneath: the rows of the left side, then those of the right.
     pub(crate) fn vector(&self) -> Result<Builder> {
+        let width = self.shape().width;
+        if width < MIN_JOIN_WIDTH {
+            let allowed = "a power of two from 16 to 2^30 (in fewer buckets a join cannot be told)";
+            return Err(Error::Parameter { name: "width", given: width.into(), allowed });
+        }
         self.sketch.vector_of(2)
     }
 
@@ -137,7 +146,7 @@ impl JoinBuilder {
     /// Builds the join, both relations empty, the clock at step 1.
     ///
     /// # Errors
-    /// [`Error::Parameter`] as [`Builder::build`], and for an even depth or a width that is no power of two.
+    /// [`Error::Parameter`] as [`Builder::build`], and for an even depth or a width that is no power of two from 16.
     pub fn build(&self) -> Result<JoinSize> {
         self.assemble(self.vector()?.build()?)
     }
@@ -186,6 +195,31 @@ pub struct JoinEstimate {
     pub rows: Vec<f64>,
 }
 
+impl JoinEstimate {
+    /// An interval about the estimate from the spread of its rows alone: `std_of_rows` times Student's quantile with `depth -
+    /// 1` degrees of freedom. It follows the error where the formula is much too large, and is nearly exact for normal rows;
+    /// it rests on measurement for others (`docs/joins.md`), not on proof.
+    ///
+    /// # Errors
+    /// [`Error::Parameter`] unless `0 < confidence < 1`, and for depth 1, whose one row has no spread.
+    pub fn interval_of_rows(&self, confidence: f64) -> Result<JoinInterval> {
+        check_confidence(confidence)?;
+        let depth = self.rows.len();
+        let Some(std) = self.std_of_rows else {
+            let allowed = "at least 3 for an interval from the spread of the rows";
+            return Err(Error::Parameter { name: "depth", given: depth.into(), allowed });
+        };
+        Ok(JoinInterval::about(self.value, std * student_quantile(depth - 1, 1.0 - confidence)))
+    }
+}
+
+pub(crate) fn check_confidence(confidence: f64) -> Result<()> {
+    if confidence > 0.0 && confidence < 1.0 {
+        return Ok(());
+    }
+    Err(Error::Parameter { name: "confidence", given: confidence.into(), allowed: "more than 0 and less than 1" })
+}
+
 /// An estimate with an interval that covers the truth with the confidence asked for.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct JoinInterval {
@@ -195,6 +229,12 @@ pub struct JoinInterval {
     pub lower: f64,
     /// The upper end.
     pub upper: f64,
+}
+
+impl JoinInterval {
+    fn about(value: f64, half: f64) -> Self {
+        Self { value, lower: value - half, upper: value + half }
+    }
 }
 
 /// The parts of the variance of a row, in the order of Lemma 5.2: colliding keys, keys against noise, noise against noise.
@@ -313,13 +353,10 @@ impl JoinSize {
         confidence: f64,
         rng: &mut R,
     ) -> Result<JoinInterval> {
-        if !(confidence > 0.0 && confidence < 1.0) {
-            let allowed = "more than 0 and less than 1";
-            return Err(Error::Parameter { name: "confidence", given: confidence.into(), allowed });
-        }
+        check_confidence(confidence)?;
         let (JoinEstimate { value, .. }, variance) = self.estimate_with_variance(rng)?;
         let half = sqrt(variance / tail_of_one_row_on_any_side(self.shape.depth, 1.0 - confidence));
-        Ok(JoinInterval { value, lower: value - half, upper: value + half })
+        Ok(JoinInterval::about(value, half))
     }
 
     /// The estimate, its `std` left open, and the bound on the variance of a row.

@@ -5,7 +5,7 @@
 //! against noise, noise against noise. The first falls with the width and the last rises; the middle one stays.
 
 use crate::error::{Error, Result};
-use crate::join::{JoinBuilder, row_variance};
+use crate::join::{JoinBuilder, MIN_JOIN_WIDTH, check_confidence, row_variance};
 use crate::math::sqrt;
 use crate::plan::Plan;
 use crate::quantile::{median_variance, tail_of_one_row_on_any_side};
@@ -149,10 +149,7 @@ impl JoinPlan {
     /// # Errors
     /// [`Error::Parameter`] unless `0 < confidence < 1`.
     pub fn error(&self, confidence: f64) -> Result<f64> {
-        if !(confidence > 0.0 && confidence < 1.0) {
-            let allowed = "more than 0 and less than 1";
-            return Err(Error::Parameter { name: "confidence", given: confidence.into(), allowed });
-        }
+        check_confidence(confidence)?;
         let shape = self.builder.shape();
         let tail = tail_of_one_row_on_any_side(shape.depth, 1.0 - confidence);
         Ok(sqrt(self.row_variance(shape.width) / tail))
@@ -181,7 +178,7 @@ impl JoinPlan {
     /// The smallest width whose standard deviation is within 5 % of the least, for the depth of this plan. Beside large
     /// keys the width hardly matters, and cells cost time and memory.
     pub fn suggested_width(&self) -> usize {
-        let widths = || (0..=MAX_WIDTH.trailing_zeros()).map(|bits| 1usize << bits);
+        let widths = || (MIN_JOIN_WIDTH.trailing_zeros()..=MAX_WIDTH.trailing_zeros()).map(|bits| 1usize << bits);
         let least = widths().map(|width| self.row_variance(width)).fold(f64::INFINITY, f64::min);
         widths().find(|&width| self.row_variance(width) <= least * (1.05 * 1.05)).unwrap_or(MAX_WIDTH)
     }
@@ -193,6 +190,7 @@ impl JoinPlan {
     /// # Errors
     /// [`Error::Parameter`] unless `0 < confidence < 1`; as [`JoinBuilder::build`].
     pub fn suggest(&self, confidence: f64) -> Result<Self> {
+        check_confidence(confidence)?;
         let mut best: Option<(f64, Self)> = None;
         for depth in (3..=MAX_DEPTH).step_by(2) {
             // A depth may ask for more noise than a cell can hold, where another one does not.

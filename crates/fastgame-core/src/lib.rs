@@ -62,7 +62,7 @@ pub use crate::calibration::{Calibration, Mechanism, Unit};
 pub use crate::counter::ContinualCounter;
 pub use crate::error::{Error, Given, Result};
 pub use crate::hash::{Key, Keyer};
-pub use crate::join::{JoinBuilder, JoinEstimate, JoinInterval, JoinSize, Side};
+pub use crate::join::{JoinBuilder, JoinEstimate, JoinInterval, JoinSize, MIN_JOIN_WIDTH, Side};
 pub use crate::join_plan::{JoinPlan, JoinProfile, JoinTerms};
 pub use crate::lattice::{Index, MAX_WEIGHT, Quantity};
 pub use crate::plan::Plan;

@@ -7,7 +7,7 @@
 mod common;
 
 use common::{Failing, LIMIT, Recorder, mean_score, rng};
-use fastgame_core::{Error, JoinBuilder, JoinEstimate, JoinProfile, JoinSize, Side, Weights, Zcdp};
+use fastgame_core::{Error, JoinBuilder, JoinEstimate, JoinInterval, JoinProfile, JoinSize, Side, Weights, Zcdp};
 
 /// A join whose cells have noise of this standard deviation, whatever the largest weight: so that one update can stand for
 /// all of a key.
@@ -90,14 +90,14 @@ fn estimates(
     builder: &JoinBuilder,
     relations: &Relations,
     runs: u64,
-) -> impl Iterator<Item = (JoinEstimate, [f64; 2])> {
+) -> impl Iterator<Item = (JoinEstimate, JoinInterval)> {
     let mut rng = Recorder::new(runs);
     (0..runs).map(move |seed| {
         let mut join = filled(builder, seed, relations, &mut rng);
         let estimate = join.estimate_with_error(&mut rng).unwrap();
         let interval = join.estimate_with_interval(0.95, &mut rng).unwrap();
         assert!(interval.value == estimate.value && estimate.value == join.estimate(&mut rng).unwrap());
-        (estimate, [interval.lower, interval.upper])
+        (estimate, interval)
     })
 }
 
@@ -134,9 +134,9 @@ fn laws() -> Vec<(&'static str, Relations, f64, bool)> {
 }
 
 #[expect(clippy::print_stdout, reason = "figures for the docs")]
-fn rows_follow_their_law(runs: u64) {
+fn rows_follow_their_law(runs_of_light: u64, runs_of_heavy: u64) {
     for (name, relations, noise_std, light) in laws() {
-        let (width, depth) = (256, 63);
+        let (width, depth, runs) = (256, 63, if light { runs_of_light } else { runs_of_heavy });
         let builder = builder(width, depth, noise_std);
         let law = relations.row_variance(width as f64, cell_variance(&builder));
         let truth = relations.join_size();
@@ -160,43 +160,32 @@ fn rows_follow_their_law(runs: u64) {
     }
 }
 
-/// 320 sketches of 63 rows for each of ten pairs of relations, 20,160 rows: 5 % are five standard deviations of a normal
-/// sample's variance. Catches noise shared by the sides (a mean of `width v`), the term `-2 sum x^2 y^2` left out where one
-/// key is shared, `J^2` left out where all keys are.
+/// 320 sketches of 63 rows for each pair of light-tailed relations, 20,160 rows: 5 % are five standard deviations of a
+/// normal sample's variance; 80 sketches for the others. Catches noise shared by the sides (a mean of `width v`), the term
+/// `-2 sum x^2 y^2` left out where one key is shared, `J^2` left out where all keys are.
 #[test]
 fn rows_are_unbiased_and_have_the_stated_variance() {
-    rows_follow_their_law(320);
+    rows_follow_their_law(320, 80);
 }
 
 #[test]
-#[ignore = "5000 sketches of 63 rows for each of ten pairs; run by make test-slow"]
+#[ignore = "2000 sketches of 63 rows for each of ten pairs; run by make test-slow"]
 fn rows_are_unbiased_and_have_the_stated_variance_over_many_runs() {
-    rows_follow_their_law(5000);
-}
-
-/// The 97.5 % quantile of Student's law with `depth - 1` degrees of freedom.
-fn student(depth: usize) -> f64 {
-    match depth {
-        3 => 4.302_653,
-        5 => 2.776_445,
-        9 => 2.306_004,
-        _ => f64::NAN,
-    }
+    rows_follow_their_law(2000, 2000);
 }
 
 /// What bars of 95 % did: shares covered, and mean half-widths as parts of 1.96 times the true standard deviation of the
 /// estimate.
-#[derive(Debug)]
 struct Coverage {
     /// `value +- 1.96 std`.
     formula: (f64, f64),
-    /// `value +- t std_of_rows`, Student's `t`.
-    rows: (f64, f64),
-    /// The interval.
+    /// The interval from the spread of the rows; none for depth 1.
+    rows: Option<(f64, f64)>,
+    /// The interval that asks nothing of the rows.
     interval: (f64, f64),
     /// Bias of the estimate in its standard deviations.
     bias: f64,
-    /// Its variance, as a part of `m(depth)` times the exact variance of a row.
+    /// The variance of the estimate as a part of `m(depth)` times the exact one of a row.
     variance: f64,
 }
 
@@ -204,42 +193,149 @@ fn coverage(relations: &Relations, width: usize, depth: usize, noise_std: f64, r
     let builder = builder(width, depth, noise_std);
     let truth = relations.join_size();
     let law = relations.row_variance(width as f64, cell_variance(&builder));
-    let all: Vec<(JoinEstimate, [f64; 2])> = estimates(&builder, relations, runs).collect();
+    let all: Vec<(JoinEstimate, JoinInterval)> = estimates(&builder, relations, runs).collect();
     let errors: Vec<f64> = all.iter().map(|(estimate, _)| estimate.value - truth).collect();
     let (mean, variance, _) = summary(&errors, 1.0);
-    let share = |half: &dyn Fn(&(JoinEstimate, [f64; 2])) -> f64| {
+    let share = |half: &dyn Fn(&(JoinEstimate, JoinInterval)) -> f64| {
         let covered = all.iter().filter(|run| (run.0.value - truth).abs() <= half(run)).count() as f64;
         let width = all.iter().map(half).sum::<f64>() / runs as f64;
         (covered / runs as f64, width / (1.96 * variance.sqrt()))
     };
+    let half = |interval: JoinInterval| 0.5 * (interval.upper - interval.lower);
     Coverage {
         formula: share(&|(estimate, _)| 1.96 * estimate.std),
-        rows: share(&|(estimate, _)| student(depth) * estimate.std_of_rows.unwrap_or(f64::NAN)),
-        interval: share(&|&(_, [lower, upper])| 0.5 * (upper - lower)),
+        rows: (depth > 1).then(|| share(&|(estimate, _)| half(estimate.interval_of_rows(0.95).unwrap()))),
+        interval: share(&|&(_, interval)| half(interval)),
         bias: mean / variance.sqrt(),
         variance: variance / (median_variance(depth) * law),
     }
 }
 
-/// `m(depth)`.
+/// `m(depth)`, from the tables.
 fn median_variance(depth: usize) -> f64 {
     [1.0, 0.4487, 0.2868, 0.2104, 0.1661][depth / 2]
 }
 
-#[expect(clippy::print_stdout, reason = "figures for the docs")]
-fn bars_cover(shapes: &[(usize, usize)], runs: u64) {
+/// Prints a table and checks that all bars cover at least `least`.
+#[expect(clippy::print_stdout, reason = "figures of docs/joins.md")]
+fn bars_cover(shapes: &[(usize, usize)], noises: &[f64], runs: u64, least: f64) {
+    println!("relations | noise | width | depth | formula | rows | interval | bias | variance");
     for (name, relations, noise_std, _) in laws() {
-        for noise_std in [0.05 * noise_std, noise_std, 20.0 * noise_std] {
+        for noise_std in noises.iter().map(|noise| noise * noise_std) {
             for &(width, depth) in shapes {
-                let coverage = coverage(&relations, width, depth, noise_std, runs);
-                println!("{name}, noise {noise_std}, width {width}, depth {depth}: {coverage:.3?}");
+                let Coverage { formula, rows, interval, bias, variance } =
+                    coverage(&relations, width, depth, noise_std, runs);
+                let show = |(share, width): (f64, f64)| format!("{:.1} % ({width:.2})", 100.0 * share);
+                println!(
+                    "{name} | {noise_std} | {width} | {depth} | {} | {} | {} | {bias:.2} | {variance:.3}",
+                    show(formula),
+                    rows.map_or("-".into(), show),
+                    show(interval)
+                );
+                let covered = [formula.0, interval.0, rows.map_or(1.0, |rows| rows.0)];
+                assert!(
+                    covered.iter().all(|&share| share >= least),
+                    "{name}, {noise_std}, {width}, {depth}: {covered:?}"
+                );
             }
         }
     }
 }
 
+/// 200 runs: a share of 93 % is below 85 % by chance with probability 1e-5, and seeds are fixed. Catches the spread of the
+/// rows taken for that of the median the other way round (half as wide), `m(depth)` for a mean's `1 / depth`.
 #[test]
-#[ignore = "figures"]
+fn error_bars_cover() {
+    bars_cover(&[(16, 3), (128, 5)], &[1.0], 200, 0.85);
+}
+
+#[test]
+#[ignore = "1000 runs for each of 180 joins; run by make test-slow"]
 fn error_bars_cover_over_many_runs() {
-    bars_cover(&[(16, 3), (64, 5), (256, 1), (256, 5), (256, 9), (1, 3), (2, 5), (4, 5)], 400);
+    let shapes = [(16, 1), (16, 3), (16, 9), (256, 1), (256, 5), (1024, 9)];
+    bars_cover(&shapes, &[0.05, 1.0, 20.0], 1000, 0.9);
+}
+
+// ---------------------------------------------------------------------------------------------------------------
+// Reads
+// ---------------------------------------------------------------------------------------------------------------
+
+/// What can be seen of a run without looking at a value, step by step; data come at every step, or not.
+fn trace(mut data: impl FnMut(u64, &mut JoinSize)) -> Vec<(u64, usize, bool)> {
+    let mut join = builder(64, 3, 20.0).build().unwrap();
+    let mut rng = Recorder::new(4);
+    let mut trace = Vec::new();
+    for step in [1, 2, 3, 10, 11, 1 << 19] {
+        join.advance(step).unwrap();
+        let before = rng.words;
+        data(step, &mut join);
+        assert_eq!(rng.words, before, "an update drew noise");
+        match step % 3 {
+            0 => drop(join.estimate(&mut rng).unwrap()),
+            1 => drop(join.estimate_with_error(&mut rng).unwrap()),
+            _ => drop(join.estimate_with_interval(0.9, &mut rng).unwrap()),
+        }
+        trace.push((rng.words, join.memory(), join.vector().is_sealed()));
+        let words = rng.words;
+        join.estimate_with_error(&mut rng).unwrap();
+        assert_eq!(rng.words, words, "a second look at a step drew noise");
+    }
+    trace
+}
+
+/// All ways to ask read the same cells; nothing that is drawn or kept depends on data: none, one update more, one key
+/// that weighs more than all others, updates at some steps only.
+#[test]
+fn what_is_read_and_drawn_is_the_same_for_all_data() {
+    let nothing = trace(|_, _| ());
+    // Two words a cell at most but for rejections; never less than one for each of 2 * 3 * 64 cells.
+    assert!(nothing.windows(2).all(|pair| pair[1].0 - pair[0].0 >= 384));
+    let some = |step: u64, join: &mut JoinSize| {
+        join.update(Side::Left, &[step, 1], Weights::All(3)).unwrap();
+        join.update(Side::Right, &[1u64, 2], Weights::All(-1)).unwrap();
+    };
+    assert_eq!(trace(some), nothing);
+    let neighbour = |step: u64, join: &mut JoinSize| {
+        some(step, join);
+        if step == 10 {
+            join.update(Side::Right, &[77u64], Weights::All(1)).unwrap();
+        }
+    };
+    assert_eq!(trace(neighbour), nothing);
+    let heavy = |step: u64, join: &mut JoinSize| {
+        if step % 2 == 1 {
+            join.update(Side::Left, &[5u64; 1000], Weights::All(1 << 20)).unwrap();
+        }
+    };
+    assert_eq!(trace(heavy), nothing);
+}
+
+#[test]
+fn a_failed_estimate_has_released_nothing() {
+    let build = || {
+        let mut join = builder(64, 3, 20.0).build().unwrap();
+        join.update(Side::Left, &[1u64, 2], Weights::All(7)).unwrap();
+        join
+    };
+    for words in [0, 1, 300] {
+        let mut join = build();
+        assert_eq!(join.estimate(&mut Failing::after(words, 5)), Err(Error::Entropy));
+        assert_eq!(join.estimate_with_error(&mut Failing::after(words, 5)), Err(Error::Entropy));
+        assert_eq!(join.estimate_with_interval(0.9, &mut Failing::after(words, 5)), Err(Error::Entropy));
+        // Not sealed, and the next answer is that of a join that never failed.
+        join.update(Side::Right, &[9u64], Weights::All(0)).unwrap();
+        assert_eq!(join.estimate(&mut rng(6)), build().estimate(&mut rng(6)));
+    }
+}
+
+#[test]
+fn with_a_horizon_of_one_there_is_one_estimate() {
+    let mut join = JoinSize::builder(1, Zcdp::new(0.5).unwrap()).width(1024).build().unwrap();
+    join.update(Side::Left, &[1u64], Weights::All(1)).unwrap();
+    let estimate = join.estimate(&mut rng(1)).unwrap();
+    assert_eq!(join.estimate(&mut rng(2)), Ok(estimate));
+    assert_eq!(join.update(Side::Left, &[1u64], Weights::All(1)), Err(Error::Sealed { now: 1, horizon: 1 }));
+    assert!(matches!(join.advance(2), Err(Error::Time { .. })));
+    let shown = format!("{join:?}");
+    assert!(shown.contains("width: 1024") && !shown.contains("counters"), "{shown}");
 }
