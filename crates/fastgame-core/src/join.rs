@@ -34,7 +34,7 @@ use crate::vector::{Builder, ContinualVector, Invalid, OnExcess};
 
 /// The smallest width of a join. Lemma 5.2 asks for `8 eta^(-2/(depth + 1))` buckets or more to fail with probability `eta`;
 /// with fewer than these, an estimate says little and its error bars do not hold.
-pub const MIN_JOIN_WIDTH: usize = 16;
+pub const MIN_JOIN_WIDTH: usize = 32;
 
 /// A relation of the join.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,7 +60,7 @@ impl JoinBuilder {
         Self { sketch: SketchBuilder::new(base, shape) }
     }
 
-    /// Buckets in a row, a power of two from 16 to `2^30`.
+    /// Buckets in a row, a power of two from 32 to `2^30`.
     pub fn width(mut self, width: usize) -> Self {
         self.sketch = self.sketch.width(width);
         self
@@ -129,7 +129,7 @@ impl JoinBuilder {
     pub(crate) fn vector(&self) -> Result<Builder> {
         let width = self.shape().width;
         if width < MIN_JOIN_WIDTH {
-            let allowed = "a power of two from 16 to 2^30 (in fewer buckets a join cannot be told)";
+            let allowed = "a power of two from 32 to 2^30 (in fewer buckets a join cannot be told)";
             return Err(Error::Parameter { name: "width", given: width.into(), allowed });
         }
         self.sketch.vector_of(2)
@@ -146,7 +146,7 @@ impl JoinBuilder {
     /// Builds the join, both relations empty, the clock at step 1.
     ///
     /// # Errors
-    /// [`Error::Parameter`] as [`Builder::build`], and for an even depth or a width that is no power of two from 16.
+    /// [`Error::Parameter`] as [`Builder::build`], and for an even depth or a width that is no power of two from 32.
     pub fn build(&self) -> Result<JoinSize> {
         self.assemble(self.vector()?.build()?)
     }
@@ -162,6 +162,30 @@ impl JoinBuilder {
 }
 
 /// The size of a join of two relations that follow updates, at any time step.
+///
+/// ```
+/// use chacha20::{ChaCha12Rng, rand_core::SeedableRng};
+/// use fastgame_core::{JoinProfile, JoinSize, Side, Weights, Zcdp};
+///
+/// # fn main() -> Result<(), fastgame_core::Error> {
+/// // For this example only: seed from the operating system instead (`getrandom::SysRng`).
+/// let mut rng = ChaCha12Rng::from_seed([1; 32]);
+/// // A year of hours, rho = 0.5 in all. What is expected is public: half a million rows on each side, a thousand keys.
+/// let expected = JoinProfile::uniform(500_000.0, 500_000.0, 1_000)?;
+/// let plan = JoinSize::builder(8_760, Zcdp::new(0.5)?).plan(expected)?.suggest(0.95)?;
+/// assert!(plan.is_useful());
+/// let mut join = plan.parameters().clone().hash_seed(7).build()?;
+/// let keys: Vec<u64> = (0..500_000).map(|row| row % 1_000).collect();
+/// join.update(Side::Left, &keys, Weights::All(1))?;
+/// join.update(Side::Right, &keys, Weights::All(1))?;
+/// let estimate = join.estimate_with_error(&mut rng)?; // reads all cells and seals the step
+/// let interval = estimate.interval_of_rows(0.95)?;
+/// assert!(interval.lower < 250e6 && 250e6 < interval.upper);
+/// join.advance(2)?;
+/// join.update(Side::Left, &[3u64], Weights::All(-1))?; // a deletion
+/// # Ok(())
+/// # }
+/// ```
 pub struct JoinSize {
     vector: ContinualVector,
     hash: HashFamily,

@@ -246,13 +246,13 @@ fn bars_cover(shapes: &[(usize, usize)], noises: &[f64], runs: u64, least: f64) 
 /// rows taken for that of the median the other way round (half as wide), `m(depth)` for a mean's `1 / depth`.
 #[test]
 fn error_bars_cover() {
-    bars_cover(&[(16, 3), (128, 5)], &[1.0], 200, 0.85);
+    bars_cover(&[(32, 3), (128, 5)], &[1.0], 200, 0.85);
 }
 
 #[test]
 #[ignore = "1000 runs for each of 180 joins; run by make test-slow"]
 fn error_bars_cover_over_many_runs() {
-    let shapes = [(16, 1), (16, 3), (16, 9), (256, 1), (256, 5), (1024, 9)];
+    let shapes = [(32, 1), (32, 3), (32, 9), (256, 1), (256, 5), (1024, 9)];
     bars_cover(&shapes, &[0.05, 1.0, 20.0], 1000, 0.9);
 }
 

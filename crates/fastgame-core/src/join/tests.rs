@@ -104,7 +104,7 @@ proptest! {
         list in prop::collection::vec(values(), 12),
         calls in calls(),
         depth in depths(),
-        bits in 4u32..=10,
+        bits in 5u32..=10,
         hash_seed in any::<u64>(),
     ) {
         let shape = SketchShape { width: 1 << bits, depth, max_weight: 5, hash_seed };
@@ -225,7 +225,7 @@ fn the_sides_do_not_share_noise_also_under_a_seed() {
 /// What an estimate draws is all cells of the step, whatever was updated in between.
 #[test]
 fn an_estimate_draws_every_cell_and_repeats_at_the_same_step() {
-    let shape = shape(16, 3, 1);
+    let shape = shape(32, 3, 1);
     let mut join = builder(shape).build().unwrap();
     for (step, update) in [(1, Some(Side::Left)), (2, None), (3, Some(Side::Right)), (700, None)] {
         join.advance(step).unwrap();
@@ -233,7 +233,7 @@ fn an_estimate_draws_every_cell_and_repeats_at_the_same_step() {
             join.update(side, &[1u64], Weights::All(1)).unwrap();
         }
         let pending = join.vector.draw(Cells::<u64>::All, &mut rng(step)).unwrap();
-        assert_eq!(pending.drawn_cells(), (0..96).collect::<Vec<u64>>());
+        assert_eq!(pending.drawn_cells(), (0..192).collect::<Vec<u64>>());
         drop(pending);
         let first = join.estimate(&mut rng(step)).unwrap();
         assert_eq!(
@@ -305,7 +305,7 @@ fn what_does_not_fit_is_named() {
         one.std_of_rows.is_none() && matches!(one.interval_of_rows(0.9), Err(Error::Parameter { name: "depth", .. }))
     );
     for bad in [
-        SketchShape { width: 8, ..ours },
+        SketchShape { width: 16, ..ours },
         SketchShape { width: 63, ..ours },
         SketchShape { depth: 4, ..ours },
         SketchShape { depth: 65, ..ours },

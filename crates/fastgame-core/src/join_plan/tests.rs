@@ -36,7 +36,7 @@ fn at_the_balanced_width_collisions_and_noise_add_the_same() {
     let [sketch, _, noise] = row_variance(width, v, [1e10, 1e10], 1e9);
     assert!((sketch / noise - 1.0).abs() < 1e-9);
     // The least over powers of two is beside it, and the suggestion costs 5 % at most.
-    let least = (4..=30).map(|bits| plan.row_variance(1 << bits)).fold(f64::INFINITY, f64::min);
+    let least = (5..=30).map(|bits| plan.row_variance(1 << bits)).fold(f64::INFINITY, f64::min);
     assert!(plan.row_variance(plan.suggested_width()) <= 1.1025 * least);
     assert!(plan.suggested_width() as f64 <= 2.0 * width);
     assert!(plan.row_variance(plan.suggested_width() / 2) > 1.1025 * least);
@@ -55,7 +55,7 @@ fn a_suggestion_is_the_best_of_all_shapes_but_for_five_percent() {
             let suggested = start.suggest(confidence).unwrap();
             let least = (3..=63)
                 .step_by(2)
-                .flat_map(|depth| (4..=30).step_by(2).map(move |bits| (depth, 1usize << bits)))
+                .flat_map(|depth| (5..=30).step_by(2).map(move |bits| (depth, 1usize << bits)))
                 .map(|(depth, width)| {
                     let builder = start.parameters().clone().depth(depth).width(width);
                     builder.plan(profile).unwrap().error(confidence).unwrap()
