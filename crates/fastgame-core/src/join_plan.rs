@@ -33,7 +33,8 @@ impl JoinProfile {
             }
         }
         // A little room for how the caller has rounded.
-        if !(join_size.abs() <= sqrt(left_moment) * sqrt(right_moment) * (1.0 + 1e-9)) {
+        let most = sqrt(left_moment) * sqrt(right_moment) * (1.0 + 1e-9);
+        if join_size.is_nan() || join_size.abs() > most {
             let allowed = "at most the square root of the product of both second moments";
             return Err(Error::Parameter { name: "join_size", given: join_size.into(), allowed });
         }

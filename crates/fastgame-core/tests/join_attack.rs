@@ -7,7 +7,7 @@
 //! * **Which key?** Every step has an update, and neighbours differ in the key of one of them. The partner of key A
 //!   stands 10^6 times on the other side, that of key B 10^3 times, which may be public. Fresh noise at a bucket moves the
 //!   estimate by (change of noise) * (partner), so the size of one change of the estimate tells A from B. Two neighbours in
-//!   this sense are mu = sqrt(2) apart at rho = 0.5 (one update less, one more), so no test between them is right more often
+//!   this sense are mu = sqrt(2) apart at rho = 0.5 (one update less, one more, in cells of their own), so no test between them is right more often
 //!   than Phi(sqrt(2)/2) = 0.760.
 //! * **Did anything happen?** With no update there is no fresh noise, and two estimates are equal to the bit. One update more
 //!   or less is mu = 1: no test is right more often than Phi(1/2) = 0.691.
