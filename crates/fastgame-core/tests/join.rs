@@ -336,6 +336,10 @@ fn with_a_horizon_of_one_there_is_one_estimate() {
     assert_eq!(join.estimate(&mut rng(2)), Ok(estimate));
     assert_eq!(join.update(Side::Left, &[1u64], Weights::All(1)), Err(Error::Sealed { now: 1, horizon: 1 }));
     assert!(matches!(join.advance(2), Err(Error::Time { .. })));
+    let plan = JoinSize::builder(1, Zcdp::new(0.5).unwrap()).width(1024).plan(JoinProfile::new(0.0, 0.0, 0.0).unwrap());
+    let most = plan.unwrap().vector().memory_at_most(true);
+    // The hash functions are not in the plan.
+    assert!((join.memory() as u64) < most + (1 << 17), "{} {most}", join.memory());
     let shown = format!("{join:?}");
     assert!(shown.contains("width: 1024") && !shown.contains("counters"), "{shown}");
 }
