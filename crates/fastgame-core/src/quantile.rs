@@ -39,6 +39,34 @@ pub(crate) fn tail_of_one_row(depth: usize, tail: f64) -> f64 {
     high
 }
 
+/// The probability `q <= 1/2` with which each of `depth` independent values may be beyond a bound, on whichever side, so
+/// that their median is beyond it with probability at most `tail`: `P(Bin(depth, q) > depth / 2) = tail`. The side does not
+/// matter, as that probability is convex in `q` up to 1/2: two sides that share `q` do no more than one that has it all.
+pub(crate) fn tail_of_one_row_on_any_side(depth: usize, tail: f64) -> f64 {
+    0.5 * tail_of_one_row(depth, (2.0 * tail).min(1.0))
+}
+
+/// The `t` with `P(|T| > t) = tail` for Student's law with an even number of degrees of freedom, whose distribution is a
+/// finite sum (Abramowitz and Stegun 26.7.4), by bisection. Good to `1e-15 / tail`, relative.
+pub(crate) fn student_quantile(freedom: usize, tail: f64) -> f64 {
+    let freedom_f = freedom as f64;
+    let within = |t: f64| {
+        let square = freedom_f / (freedom_f + t * t);
+        let (mut term, mut sum) = (1.0, 0.0);
+        for k in 1..=freedom / 2 {
+            sum += term;
+            term *= square * (2 * k - 1) as f64 / (2 * k) as f64;
+        }
+        t / sqrt(freedom_f + t * t) * sum
+    };
+    let (mut low, mut high) = (0.0, 1e9);
+    for _ in 0..100 {
+        let middle = 0.5 * (low + high);
+        if 1.0 - within(middle) > tail { low = middle } else { high = middle }
+    }
+    high
+}
+
 /// The variance of the median of `n` independent standard normals, `n` odd: by the trapezoidal rule, whose error is far
 /// below the rounding of floats for such an integrand.
 pub(crate) fn median_variance(n: usize) -> f64 {
@@ -101,6 +129,20 @@ mod tests {
         {
             let got = middle_spacing(n, r);
             assert!((got.0 / mean - 1.0).abs() < 2e-3 && (got.1 / variance - 1.0).abs() < 4e-3, "{n} {r}: {got:?}");
+        }
+    }
+
+    #[test]
+    fn students_quantiles_are_those_of_the_tables() {
+        for (freedom, tail, t) in [
+            (2, 0.05, 4.302_652_729_7),
+            (4, 0.05, 2.776_445_105_2),
+            (8, 0.05, 2.306_004_135_2),
+            (2, 0.001, 31.599_054_576_5),
+            (30, 0.01, 2.749_995_653_6),
+            (62, 0.05, 1.998_971_516_5),
+        ] {
+            assert!((student_quantile(freedom, tail) / t - 1.0).abs() < 1e-9, "{freedom} {tail}");
         }
     }
 }

@@ -18,7 +18,7 @@ use rand_core::TryCryptoRng;
 use crate::calibration::{Mechanism, Unit};
 use crate::error::{Error, Result, reserved, zeroed};
 use crate::hash::{BLOCK, HashFamily, Key, Keyer};
-use crate::math::sqrt;
+use crate::math::{inner_product, sqrt};
 use crate::privacy::Loss;
 use crate::quantile::{median_variance, tail_of_one_row, two_sided_quantile};
 use crate::vector::{Builder, Cells, ContinualVector, Invalid, OnExcess};
@@ -75,7 +75,7 @@ impl SketchShape {
         }
     }
 
-    fn cells(&self) -> usize {
+    pub(crate) fn cells(&self) -> usize {
         self.width * self.depth
     }
 
@@ -86,8 +86,13 @@ impl SketchShape {
         if looked_up.saturating_mul(4) >= self.cells() { self.cells() } else { looked_up }
     }
 
-    fn bucket_bits(&self) -> u32 {
+    pub(crate) fn bucket_bits(&self) -> u32 {
         self.width.trailing_zeros()
+    }
+
+    /// The hash functions.
+    pub(crate) fn hash(&self) -> HashFamily {
+        HashFamily::new(self.hash_seed, self.depth, self.bucket_bits())
     }
 }
 
@@ -215,6 +220,50 @@ pub(crate) fn add_batch<K: Copy + Into<Key>>(
     }
 }
 
+/// Adds weights to keys in the sketch whose cells begin at `first` of a vector. Returns how many were dropped.
+pub(crate) fn update_cells<K: Copy + Into<Key>>(
+    vector: &mut ContinualVector,
+    first: usize,
+    shape: &SketchShape,
+    hash: &HashFamily,
+    keys: &[K],
+    weights: Weights<'_>,
+) -> Result<u64> {
+    vector.check_open()?;
+    let (on_excess, invalid) = (vector.parameters().on_excess, vector.parameters().invalid);
+    let checked = check_weights(keys.len(), weights, shape.max_weight, on_excess, invalid)?;
+    let bits = shape.bucket_bits();
+    vector.add(
+        checked.total,
+        |counters| add_batch(&mut counters[first..][..shape.cells()], hash, bits, keys, checked.weights()),
+        |each| {
+            for (index, &key) in keys.iter().enumerate() {
+                let weight = checked.weights().get(index);
+                hash.places(key.into(), |row, place| {
+                    each(first + (row << bits) + place.bucket, place.sign * weight, index)
+                });
+            }
+        },
+    )?;
+    Ok(checked.dropped)
+}
+
+/// Adds a raw sketch to the sketch whose cells begin at `first` of a vector.
+pub(crate) fn merge_cells(
+    vector: &mut ContinualVector,
+    first: usize,
+    shape: &SketchShape,
+    raw: &RawSketch,
+) -> Result<()> {
+    vector.check_open()?;
+    shape.check_same(&raw.shape)?;
+    vector.add(
+        raw.total.into(),
+        |counters| counters[first..].iter_mut().zip(&raw.counters).for_each(|(counter, add)| *counter += add),
+        |each| raw.counters.iter().enumerate().for_each(|(cell, &add)| each(first + cell, add, cell)),
+    )
+}
+
 /// Collects the parameters of a [`CountSketch`].
 #[derive(Clone, Debug)]
 #[must_use]
@@ -295,8 +344,13 @@ impl SketchBuilder {
 
     /// The parameters of the vector underneath.
     pub(crate) fn vector(&self) -> Result<Builder> {
+        self.vector_of(1)
+    }
+
+    /// The parameters of a vector with this many such sketches, one after the other, of which an update moves one.
+    pub(crate) fn vector_of(&self, sketches: usize) -> Result<Builder> {
         self.shape.check()?;
-        let rows = vec![self.shape.width; self.shape.depth];
+        let rows = vec![self.shape.width; sketches * self.shape.depth];
         Ok(self.base.clone().blocks(&rows).cells_of_update(self.shape.max_weight, self.shape.depth as u32))
     }
 
@@ -322,8 +376,7 @@ impl SketchBuilder {
     }
 
     fn assemble(&self, vector: ContinualVector) -> Result<CountSketch> {
-        let hash = Arc::new(HashFamily::new(self.shape.hash_seed, self.shape.depth, self.shape.bucket_bits()));
-        Ok(CountSketch { vector, hash, builder: self.clone() })
+        Ok(CountSketch { vector, hash: Arc::new(self.shape.hash()), builder: self.clone() })
     }
 }
 
@@ -393,25 +446,7 @@ impl CountSketch {
     /// # Errors
     /// [`Error::Sealed`], [`Error::Shape`], [`Error::Excess`], [`Error::Overflow`]; nothing has changed then.
     pub fn update<K: Copy + Into<Key>>(&mut self, keys: &[K], weights: Weights<'_>) -> Result<u64> {
-        self.vector.check_open()?;
-        let SketchBuilder { shape, base } = &self.builder;
-        let (shape, on_excess, invalid) = (*shape, base.on_excess, base.invalid);
-        let checked = check_weights(keys.len(), weights, shape.max_weight, on_excess, invalid)?;
-        let bits = shape.bucket_bits();
-        let hash = &self.hash;
-        self.vector.add(
-            checked.total,
-            |counters| add_batch(counters, hash, bits, keys, checked.weights()),
-            |each| {
-                for (index, &key) in keys.iter().enumerate() {
-                    let weight = checked.weights().get(index);
-                    hash.places(key.into(), |row, place| {
-                        each((row << bits) + place.bucket, place.sign * weight, index)
-                    });
-                }
-            },
-        )?;
-        Ok(checked.dropped)
+        update_cells(&mut self.vector, 0, &self.builder.shape, &self.hash, keys, weights)
     }
 
     /// An empty sketch without noise that can be filled elsewhere and merged into this one.
@@ -438,13 +473,7 @@ impl CountSketch {
     /// [`Error::Incompatible`] naming the field that differs, [`Error::Sealed`], [`Error::Overflow`]; nothing has changed
     /// then.
     pub fn merge(&mut self, raw: &RawSketch) -> Result<()> {
-        self.vector.check_open()?;
-        self.builder.shape.check_same(&raw.shape)?;
-        self.vector.add(
-            raw.total.into(),
-            |counters| counters.iter_mut().zip(&raw.counters).for_each(|(counter, add)| *counter += add),
-            |each| raw.counters.iter().enumerate().for_each(|(cell, &add)| each(cell, add, cell)),
-        )
+        merge_cells(&mut self.vector, 0, &self.builder.shape, raw)
     }
 
     /// Estimates of the total weight of keys at the present step, which is sealed. Reads `depth` cells a key (all cells,
@@ -567,7 +596,8 @@ impl CountSketch {
         let SketchShape { width, depth, .. } = self.builder.shape;
         let (width, depth) = (width as f64, depth as f64);
         let v = self.vector.release_variance();
-        let squares: f64 = self.vector.release_all(rng)?.iter().map(|cell| cell * cell).sum();
+        let cells = self.vector.release_all(rng)?;
+        let squares = inner_product(&cells, &cells);
         let moment = squares / depth - width * v;
         let plausible = moment.max(0.0);
         let variance = 2.0 * plausible * plausible / width + 4.0 * v * plausible + 2.0 * width * v * v;
@@ -614,7 +644,7 @@ impl RawSketch {
     pub fn new(shape: SketchShape, on_excess: OnExcess, invalid: Invalid) -> Result<Self> {
         shape.check()?;
         crate::lattice::Bound::integer(shape.max_weight)?;
-        let hash = Arc::new(HashFamily::new(shape.hash_seed, shape.depth, shape.bucket_bits()));
+        let hash = Arc::new(shape.hash());
         Ok(Self { shape, on_excess, invalid, hash, counters: zeroed_cells(shape.cells())?, total: 0, dropped: 0 })
     }
 

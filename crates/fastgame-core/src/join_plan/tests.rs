@@ -1,0 +1,101 @@
+//! Plans beside their own formula, searched by hand.
+
+use super::*;
+use crate::join::JoinSize;
+use crate::privacy::Zcdp;
+
+fn plan(rho: f64, profile: JoinProfile) -> JoinPlan {
+    JoinSize::builder(1 << 20, Zcdp::new(rho).unwrap()).width(1 << 12).depth(5).plan(profile).unwrap()
+}
+
+#[test]
+fn the_terms_add_up_to_the_variance_and_move_with_the_width_as_in_the_lemma() {
+    let profile = JoinProfile::new(1e8, 4e8, 5e7).unwrap();
+    let plan = plan(0.5, profile);
+    let JoinTerms { sketch, cross, noise } = plan.terms();
+    assert!((plan.std() / (sketch * sketch + cross * cross + noise * noise).sqrt() - 1.0).abs() < 1e-12);
+    let v = plan.vector().noise_std().powi(2) + plan.vector().lattice_step().powi(2) / 12.0;
+    let m = median_variance(5);
+    assert!((sketch / (m * (4e16 + 25e14) / 4096.0).sqrt() - 1.0).abs() < 1e-12);
+    assert!((cross / (m * v * 5e8).sqrt() - 1.0).abs() < 1e-12);
+    assert!((noise / (m * 4096.0 * v * v).sqrt() - 1.0).abs() < 1e-12);
+    let wider = plan.parameters().clone().width(1 << 14).plan(profile).unwrap().terms();
+    assert!((wider.sketch / sketch - 0.5).abs() < 1e-12);
+    assert!((wider.noise / noise - 2.0).abs() < 1e-12);
+    assert_eq!(wider.cross, cross);
+    assert_eq!(plan.cells_read(), 2 * 5 * 4096);
+    assert_eq!(plan.vector().memory_at_start(), 8 * 2 * 5 * 4096);
+    assert!((plan.relative_std() - plan.std() / 5e7).abs() < 1e-12);
+}
+
+#[test]
+fn at_the_balanced_width_collisions_and_noise_add_the_same() {
+    let plan = plan(0.5, JoinProfile::new(1e10, 1e10, 1e9).unwrap());
+    let v = plan.cell_variance();
+    let width = plan.balanced_width();
+    let [sketch, _, noise] = row_variance(width, v, [1e10, 1e10], 1e9);
+    assert!((sketch / noise - 1.0).abs() < 1e-9);
+    // The least over powers of two is beside it, and the suggestion costs 5 % at most.
+    let least = (5..=30).map(|bits| plan.row_variance(1 << bits)).fold(f64::INFINITY, f64::min);
+    assert!(plan.row_variance(plan.suggested_width()) <= 1.1025 * least);
+    assert!(plan.suggested_width() as f64 <= 2.0 * width);
+    assert!(plan.row_variance(plan.suggested_width() / 2) > 1.1025 * least);
+}
+
+#[test]
+fn a_suggestion_is_the_best_of_all_shapes_but_for_five_percent() {
+    for confidence in [0.9, 0.99, 0.9999] {
+        for (rho, profile) in [
+            (0.5, JoinProfile::uniform(1e6, 1e6, 1000).unwrap()),
+            (0.001, JoinProfile::uniform(1e5, 1e6, 100_000).unwrap()),
+            (10.0, JoinProfile::new(1e12, 3.0, 1e3).unwrap()),
+            (0.5, JoinProfile::new(0.0, 0.0, 0.0).unwrap()),
+        ] {
+            let start = plan(rho, profile);
+            let suggested = start.suggest(confidence).unwrap();
+            let least = (3..=63)
+                .step_by(2)
+                .flat_map(|depth| (5..=30).step_by(2).map(move |bits| (depth, 1usize << bits)))
+                .map(|(depth, width)| {
+                    let builder = start.parameters().clone().depth(depth).width(width);
+                    builder.plan(profile).unwrap().error(confidence).unwrap()
+                })
+                .fold(f64::INFINITY, f64::min);
+            assert!(suggested.error(confidence).unwrap() <= 1.05 * least * (1.0 + 1e-9));
+            let shape = suggested.parameters().shape();
+            assert_eq!(suggested.cells_read(), 2 * shape.cells() as u64);
+            assert_eq!(suggested.vector().memory_at_start(), 8 * suggested.cells_read());
+        }
+    }
+    // A higher confidence is worth more rows.
+    let depth = |confidence| {
+        plan(0.5, JoinProfile::uniform(1e6, 1e6, 1000).unwrap()).suggest(confidence).unwrap().parameters().shape().depth
+    };
+    assert!(depth(0.9) == 3 && depth(0.99) == 5 && depth(1.0 - 1e-9) > 9);
+}
+
+#[test]
+fn a_budget_that_is_too_small_is_told_from_one_that_is_not() {
+    let large = JoinProfile::uniform(1e6, 1e6, 1000).unwrap();
+    assert!(plan(0.5, large).suggest(0.95).unwrap().is_useful());
+    let small = JoinProfile::uniform(100.0, 100.0, 50).unwrap();
+    assert!(!plan(0.5, small).suggest(0.95).unwrap().is_useful());
+    assert_eq!(plan(0.5, JoinProfile::new(9.0, 9.0, 0.0).unwrap()).relative_std(), f64::INFINITY);
+}
+
+#[test]
+fn profiles_that_no_relations_have_are_refused() {
+    let refused = |left, right, join: f64| JoinProfile::new(left, right, join).is_err();
+    assert!(refused(-1.0, 1.0, 0.0) && refused(1.0, f64::NAN, 0.0) && refused(f64::INFINITY, 1.0, 0.0));
+    assert!(refused(4.0, 9.0, 6.1) && refused(4.0, 9.0, -6.1) && refused(4.0, 9.0, f64::NAN));
+    assert!(JoinProfile::new(4.0, 9.0, -6.0).is_ok());
+    assert!(JoinProfile::uniform(1.0, 1.0, 0).is_err() && JoinProfile::uniform(-1.0, 1.0, 1).is_err());
+    let uniform = JoinProfile::uniform(60.0, 30.0, 10).unwrap();
+    assert_eq!((uniform.moments(), uniform.join_size()), ([360.0, 90.0], 180.0));
+    let largest = JoinProfile::new(2f64.powi(160), 2f64.powi(160), 2f64.powi(160)).unwrap();
+    let plan = plan(0.5, largest);
+    assert!(plan.std().is_finite() && plan.error(0.999_999).unwrap().is_finite() && plan.balanced_width().is_finite());
+    for confidence in [0.0, 1.0, f64::NAN] {
+        assert!(plan.error(confidence).is_err() && plan.suggest(confidence).is_err());
+    }
+}
