@@ -18,6 +18,9 @@ from fastgame._core import (
     CountSketch,
     FrequencyProfile,
     Gdp,
+    JoinProfile,
+    JoinSide,
+    JoinSize,
     Plan,
     RangeCounter,
     RawSketch,
@@ -36,8 +39,8 @@ from fastgame._errors import (
     SealedStepError,
     StateError,
 )
-from fastgame._replay import Feed, replay
-from fastgame._results import BoxPlan, Estimate, Grid, HeavyHitters, Interval, Top, WhatIf
+from fastgame._replay import Feed, replay, replay_join
+from fastgame._results import BoxPlan, Estimate, Grid, HeavyHitters, Interval, JoinEstimate, JoinTerms, Top, WhatIf
 from fastgame._rows import RowCounts
 from fastgame._ticks import Ticks
 
@@ -61,6 +64,11 @@ __all__ = [
     "HorizonError",
     "IncompatibleError",
     "Interval",
+    "JoinEstimate",
+    "JoinProfile",
+    "JoinSide",
+    "JoinSize",
+    "JoinTerms",
     "Plan",
     "RangeCounter",
     "RawSketch",
@@ -75,5 +83,6 @@ __all__ = [
     "__version__",
     "axis",
     "replay",
+    "replay_join",
     "total",
 ]

@@ -24,7 +24,7 @@ from fastgame.axis import Datetime, StrCategory
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from fastgame._files import Columns
+    from fastgame._files import Files
 
 _EXIT_REFUSED = 2
 
@@ -54,6 +54,12 @@ _EXAMPLES = {
 ' > visits.csv
   fastgame range visits.csv --time time --start 2026-01-01 --end 2026-02-01 --every 1w --rho 0.5 \
       --axis age:0:100:20 --axis site:north,south --box age=0:50 --box age=50:,site=south
+""",
+    "join": r"""
+  printf 'time,user\n2026-01-01 09:30,ann\n2026-01-02 10:00,bob\n' > visits.csv
+  printf 'time,user\n2026-01-03 11:00,bob\n' > orders.csv
+  fastgame join visits.csv orders.csv --on user --time time --start 2026-01-01 --end 2026-02-01 \
+      --every 1w --rho 0.5 --width 1024
 """,
     "plan": r"""
   fastgame plan counter --start 2026-01-01 --end 2027-01-01 --every 1h --epsilon 1 --delta 1e-6
@@ -138,10 +144,10 @@ def _axis_options(parser: argparse.ArgumentParser, required: bool) -> None:
     group.add_argument("--estimator", choices=words, default="least_squares", help=estimator)
 
 
-def _input_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "files", nargs="+", metavar="FILE", help="CSV, Parquet or JSON lines, or a quoted pattern: 'logs/*.csv'"
-    )
+def _input_options(parser: argparse.ArgumentParser, several: bool = True) -> None:
+    if several:
+        files = "CSV, Parquet or JSON lines, or a quoted pattern: 'logs/*.csv'"
+        parser.add_argument("files", nargs="+", metavar="FILE", help=files)
     group = parser.add_argument_group("the rows")
     group.add_argument("--time", required=True, metavar="COLUMN", help="the time of a row: timestamps or ISO text")
     group.add_argument(
@@ -174,6 +180,27 @@ def _output_options(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--out", metavar="FILE", help="where to write; the terminal without it")
     group.add_argument("--plot", metavar="FILE", help="draw the releases with their error as well (.png, .svg, .pdf)")
     group.add_argument("--quiet", action="store_true", help="no progress, and no counts of rows")
+
+
+def _plan_options(plan: argparse.ArgumentParser) -> None:
+    plan.add_argument("structure", choices=["counter", "vector", "sketch", "range"], help="what is kept")
+    _clock_options(plan, required=False)
+    plan.add_argument("--horizon", type=int, metavar="T", help="the number of steps, instead of a clock")
+    _privacy_options(plan, seed=False)
+    keys = plan.add_argument_group("the keys and the stream", "What is expected; it must not come from the data.")
+    keys.add_argument("--key-count", type=int, metavar="N", help="how many keys there may be: a vector's cells")
+    keys.add_argument("--max-weight", type=int, default=1, metavar="W", help="the largest absolute weight of a row")
+    keys.add_argument("--expected-total", type=float, metavar="N", help="of a sketch: the sum of all counts")
+    skew = "of a sketch: the key at rank r has a share in proportion to 1/r^S (Zipf's law); 1 without it"
+    keys.add_argument("--skew", type=float, metavar="S", help=skew)
+    shape = plan.add_argument_group("the sketch")
+    shape.add_argument("--width", type=int, metavar="W", help="buckets in a row, a power of two; chosen without it")
+    shape.add_argument("--depth", type=int, metavar="D", help="rows, an odd number (with --width; default: 5)")
+    _axis_options(plan, required=False)
+    output = plan.add_argument_group("output")
+    output.add_argument("--format", choices=["table", "json"], default="table", help="for people or programs")
+    output.add_argument("--out", metavar="FILE", help="where to write; the terminal without it")
+    output.add_argument("--plot", metavar="FILE", help="draw the error over time, horizon and shape (.png, .svg, .pdf)")
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -210,9 +237,24 @@ def _parser() -> argparse.ArgumentParser:
         "Count rows so far in boxes, at every tick: with an age from 50 on, at one site, in a month. Boxes are public.",
         _range,
     )
-    for made in (count, top, ranges):
-        _input_options(made)
-        if made is not ranges:
+    join = command(
+        "join",
+        "Estimate the size of the join of two tables so far, at every tick: the number of pairs of rows that have the "
+        "same key.",
+        _join,
+    )
+    for side in ("left", "right"):
+        what = f"the {side} table: CSV, Parquet or JSON lines, or a quoted pattern"
+        join.add_argument(side, metavar=side.upper(), help=what)
+    keys = join.add_argument_group("the keys")
+    on = "the column that is joined on; repeat it for keys of several parts"
+    keys.add_argument("--on", action="append", metavar="COLUMN", required=True, help=on)
+    keys.add_argument("--right-on", action="append", metavar="COLUMN", help="that of the right table, if it differs")
+    for name, text in (("time", "time"), ("weight", "weight"), ("delete-time", "time of deletion")):
+        keys.add_argument(f"--right-{name}", metavar="COLUMN", help=f"the {text} in the right table (see --{name})")
+    for made in (count, top, ranges, join):
+        _input_options(made, several=made is not join)
+        if made in (count, top):
             _key_options(made)
         _clock_options(made, required=True)
         _privacy_options(made)
@@ -222,7 +264,7 @@ def _parser() -> argparse.ArgumentParser:
     box = "a PUBLIC box to report: 'age=0:50,site=north', either end may be empty; repeat it"
     ranges.add_argument("--box", action="append", metavar="BOX", help=box)
     ranges.add_argument("--boxes", metavar="FILE", help="a file with a box a line")
-    for made, what in ((top, "the sketch"), (ranges, "the sketches of large components")):
+    for made, what in ((top, "the sketch"), (ranges, "the sketches of large components"), (join, "the two sketches")):
         shape = made.add_argument_group(what)
         shape.add_argument("--width", type=int, default=4096, metavar="W", help="buckets in a row, a power of two")
         shape.add_argument("--depth", type=int, default=5, metavar="D", help="rows, an odd number")
@@ -233,24 +275,7 @@ def _parser() -> argparse.ArgumentParser:
         "sketch's width and depth are chosen for the expected stream.",
         _plan,
     )
-    plan.add_argument("structure", choices=["counter", "vector", "sketch", "range"], help="what is kept")
-    _clock_options(plan, required=False)
-    plan.add_argument("--horizon", type=int, metavar="T", help="the number of steps, instead of a clock")
-    _privacy_options(plan, seed=False)
-    keys = plan.add_argument_group("the keys and the stream", "What is expected; it must not come from the data.")
-    keys.add_argument("--key-count", type=int, metavar="N", help="how many keys there may be: a vector's cells")
-    keys.add_argument("--max-weight", type=int, default=1, metavar="W", help="the largest absolute weight of a row")
-    keys.add_argument("--expected-total", type=float, metavar="N", help="of a sketch: the sum of all counts")
-    skew = "of a sketch: the key at rank r has a share in proportion to 1/r^S (Zipf's law); 1 without it"
-    keys.add_argument("--skew", type=float, metavar="S", help=skew)
-    shape = plan.add_argument_group("the sketch")
-    shape.add_argument("--width", type=int, metavar="W", help="buckets in a row, a power of two; chosen without it")
-    shape.add_argument("--depth", type=int, metavar="D", help="rows, an odd number (with --width; default: 5)")
-    _axis_options(plan, required=False)
-    output = plan.add_argument_group("output")
-    output.add_argument("--format", choices=["table", "json"], default="table", help="for people or programs")
-    output.add_argument("--out", metavar="FILE", help="where to write; the terminal without it")
-    output.add_argument("--plot", metavar="FILE", help="draw the error over time, horizon and shape (.png, .svg, .pdf)")
+    _plan_options(plan)
     return parser
 
 
@@ -326,6 +351,41 @@ def _top(arguments: argparse.Namespace) -> None:
     listed = len(keys[0] if isinstance(keys, tuple) else keys)
     feed = fg.Feed(sketch, key=tuple(arguments.key), weight=arguments.weight, keys=keys, top=min(arguments.k, listed))
     _release(arguments, ticks, feed)
+
+
+def _join(arguments: argparse.Namespace) -> None:
+    ticks = fg.Ticks(arguments.start, arguments.end, arguments.every, tz=arguments.tz)
+    join = fg.JoinSize(
+        width=arguments.width,
+        depth=arguments.depth,
+        hash_seed=arguments.hash_seed,
+        max_weight=arguments.max_weight,
+        on_excess=arguments.on_excess,
+        horizon=ticks.horizon,
+        **_common(arguments),
+    )
+    columns = {
+        "time": arguments.time,
+        "key": tuple(arguments.on),
+        "weight": arguments.weight,
+        "delete_time": arguments.delete_time,
+        "right_time": arguments.right_time or arguments.time,
+        "right_key": tuple(arguments.right_on or arguments.on),
+        "right_weight": arguments.right_weight,
+        "right_delete_time": arguments.right_delete_time,
+    }
+
+    def rows(side: str, path: str, counts: fg.RowCounts) -> Files:
+        time, key, weight, gone = (columns[side + name] for name in ("time", "key", "weight", "delete_time"))
+        times = [time] if gone is None else [time, gone]
+        return _files(arguments, [path], times, list(key), [] if weight is None else [weight], counts)
+
+    def replay(counts: fg.RowCounts, progress: _Progress, **how: Any) -> Any:
+        left = progress.rows(rows("", arguments.left, counts))
+        right = progress.rows(rows("right_", arguments.right, counts))
+        return fg.replay_join(left, right, ticks, join, counts=counts, progress=progress.steps, **columns, **how)
+
+    _write(arguments, replay, join, [arguments.left, arguments.right])
 
 
 def _axes(arguments: argparse.Namespace) -> dict[str, Any]:
@@ -436,8 +496,26 @@ def _plan_sketch(arguments: argparse.Namespace, common: dict[str, Any]) -> tuple
 
 
 def _release(arguments: argparse.Namespace, ticks: fg.Ticks, feed: fg.Feed) -> None:
+    """Releases what one structure counts of one table."""
+
+    def replay(counts: fg.RowCounts, progress: _Progress, **how: Any) -> Any:
+        files = _files(arguments, arguments.files, *_columns(arguments, feed), counts)
+        return fg.replay(
+            progress.rows(files),
+            ticks,
+            feed,
+            time=arguments.time,
+            delete_time=arguments.delete_time,
+            counts=counts,
+            progress=progress.steps,
+            **how,
+        )
+
+    _write(arguments, replay, feed.structure, arguments.files)
+
+
+def _write(arguments: argparse.Namespace, replay: Callable[..., Any], structure: Any, inputs: Sequence[str]) -> None:
     """Reads the files, releases at each tick, writes."""
-    from fastgame._files import Files  # noqa: PLC0415
     from fastgame._output import format_of, write  # noqa: PLC0415
 
     form = format_of(arguments.format, arguments.out)
@@ -445,58 +523,63 @@ def _release(arguments: argparse.Namespace, ticks: fg.Ticks, feed: fg.Feed) -> N
         from fastgame._plot import check_picture, draw_releases  # noqa: PLC0415
 
         check_picture(arguments.plot)
-    _refuse_overwriting(arguments)
+    _refuse_overwriting(arguments, inputs)
     counts = fg.RowCounts()
-    files = Files(
-        arguments.files,
-        _columns(arguments, feed),
-        counts=counts,
-        kind=arguments.input_format,
-        delimiter=arguments.delimiter,
-        strict=arguments.fail_on_bad_rows,
-    )
     shown = not arguments.quiet and sys.stderr is not None and sys.stderr.isatty()
     with _Progress(shown) as progress:
-        table = fg.replay(
-            progress.rows(files),
-            ticks,
-            feed,
-            time=arguments.time,
-            delete_time=arguments.delete_time,
+        table = replay(
+            counts,
+            progress,
             release_every=arguments.release_every,
             time_format=arguments.time_format,
             bad_rows="raise" if arguments.fail_on_bad_rows else "drop",
-            counts=counts,
-            progress=progress.steps,
         )
     if arguments.plot is not None:
-        draw_releases(table, arguments.plot, feed.structure)
+        draw_releases(table, arguments.plot, structure)
     write(table, form, arguments.out)
     # Not before: what could not be written was not released.
     if not arguments.quiet:
         _tell_counts(counts)
-        _tell_guarantee(feed.structure)
+        _tell_guarantee(structure)
 
 
-def _columns(arguments: argparse.Namespace, feed: fg.Feed) -> Columns:
+def _columns(arguments: argparse.Namespace, feed: fg.Feed) -> tuple[list[str], list[str], list[str]]:
     """What is read of the files: times and numbers as they stand there, keys and categories as text."""
-    from fastgame._files import Columns  # noqa: PLC0415
-
     times = [name for name in (arguments.time, arguments.delete_time) if name]
     keys = list(feed.key or ())
     numbers = [arguments.weight] if arguments.weight else []
     for axis in getattr(feed.structure, "axes", None) or ():
         column = times if isinstance(axis, Datetime) else keys if isinstance(axis, StrCategory) else numbers
         column.append(axis.name)
-    return Columns(times, keys, numbers)
+    return times, keys, numbers
 
 
-def _refuse_overwriting(arguments: argparse.Namespace) -> None:
+def _files(
+    arguments: argparse.Namespace,
+    paths: Sequence[str],
+    times: list[str],
+    keys: list[str],
+    numbers: list[str],
+    counts: fg.RowCounts,
+) -> Files:
+    from fastgame._files import Columns, Files  # noqa: PLC0415
+
+    return Files(
+        paths,
+        Columns(times, keys, numbers),
+        counts=counts,
+        kind=arguments.input_format,
+        delimiter=arguments.delimiter,
+        strict=arguments.fail_on_bad_rows,
+    )
+
+
+def _refuse_overwriting(arguments: argparse.Namespace, inputs: Sequence[str]) -> None:
     """What is written must not replace what is read, nor the table the picture."""
     from fastgame._files import expand  # noqa: PLC0415
 
     listed = [getattr(arguments, name, None) for name in ("keys", "boxes")]
-    read = {os.path.realpath(path) for path in [*expand(arguments.files), *filter(None, listed)]}
+    read = {os.path.realpath(path) for path in [*expand(inputs), *filter(None, listed)]}
     written = [os.path.realpath(path) for path in (arguments.out, arguments.plot) if path is not None]
     for path in written:
         if path in read:

@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 from typing_extensions import disjoint_base
 
-from fastgame._results import BoxPlan, Estimate, Grid, HeavyHitters, Interval, Top, WhatIf
+from fastgame._results import BoxPlan, Estimate, Grid, HeavyHitters, Interval, JoinEstimate, JoinTerms, Top, WhatIf
 from fastgame.axis import Axis
 
 __all__ = [
@@ -17,6 +17,9 @@ __all__ = [
     "CountSketch",
     "FrequencyProfile",
     "Gdp",
+    "JoinProfile",
+    "JoinSide",
+    "JoinSize",
     "Plan",
     "RangeCounter",
     "RawSketch",
@@ -32,6 +35,7 @@ _Mechanism: TypeAlias = Literal["tree", "tree-paper"]
 _Protect: TypeAlias = Literal["update", "lifetime"]
 _OnExcess: TypeAlias = Literal["error", "clip"]
 _Invalid: TypeAlias = Literal["raise", "drop"]
+_Kind: TypeAlias = Literal["ContinualCounter", "ContinualVector", "CountSketch", "RangeCounter", "JoinSize"]
 _Float: TypeAlias = SupportsFloat | SupportsIndex
 _Integers: TypeAlias = npt.NDArray[np.integer[Any]] | Sequence[int] | Sequence[Sequence[int]]
 _Floats: TypeAlias = (
@@ -366,6 +370,102 @@ class RangeCounter(Structure):
     def marginal(self, axis: SupportsIndex | str, bins: SupportsIndex = 64, *, error: bool = False) -> Grid: ...
 
 @final
+class JoinSize(Structure):
+    def __new__(
+        cls,
+        *,
+        horizon: SupportsIndex,
+        privacy: Budget,
+        width: SupportsIndex = 4096,
+        depth: SupportsIndex = 5,
+        max_weight: SupportsIndex = 1,
+        hash_seed: SupportsIndex | None = None,
+        mechanism: _Mechanism = "tree",
+        protect: _Protect = "update",
+        contributions: SupportsIndex = 1,
+        on_excess: _OnExcess = "error",
+        invalid: _Invalid = "raise",
+        insecure_seed: SupportsIndex | None = None,
+    ) -> JoinSize: ...
+    @staticmethod
+    def plan(
+        *,
+        horizon: SupportsIndex,
+        privacy: Budget,
+        width: SupportsIndex = 4096,
+        depth: SupportsIndex = 5,
+        max_weight: SupportsIndex = 1,
+        hash_seed: SupportsIndex | None = None,
+        mechanism: _Mechanism = "tree",
+        protect: _Protect = "update",
+        contributions: SupportsIndex = 1,
+        on_excess: _OnExcess = "error",
+        invalid: _Invalid = "raise",
+        insecure_seed: SupportsIndex | None = None,
+    ) -> Plan: ...
+    @staticmethod
+    def suggest(
+        *,
+        horizon: SupportsIndex,
+        privacy: Budget,
+        profile: JoinProfile,
+        confidence: _Float = 0.95,
+        max_weight: SupportsIndex = 1,
+        hash_seed: SupportsIndex | None = None,
+        mechanism: _Mechanism = "tree",
+        protect: _Protect = "update",
+        contributions: SupportsIndex = 1,
+        on_excess: _OnExcess = "error",
+        invalid: _Invalid = "raise",
+        insecure_seed: SupportsIndex | None = None,
+    ) -> Plan: ...
+    @property
+    def width(self) -> int: ...
+    @property
+    def depth(self) -> int: ...
+    @property
+    def max_weight(self) -> int: ...
+    @property
+    def hash_seed(self) -> int: ...
+    @property
+    def left(self) -> JoinSide: ...
+    @property
+    def right(self) -> JoinSide: ...
+    @overload
+    def estimate(
+        self, *, error: Literal[False] = False, confidence: None = None, by: Literal["moments", "rows"] = "moments"
+    ) -> float: ...
+    @overload
+    def estimate(
+        self, *, error: Literal[True], confidence: None = None, by: Literal["moments", "rows"] = "moments"
+    ) -> JoinEstimate: ...
+    @overload
+    def estimate(
+        self, *, error: Literal[False] = False, confidence: _Float, by: Literal["moments", "rows"] = "moments"
+    ) -> Interval[float]: ...
+    def raw(self) -> RawSketch: ...
+
+@final
+class JoinSide:
+    def update(self, keys: _OneKey | _Keys, weights: SupportsIndex | _Integers = 1) -> None: ...
+    def merge(self, raw: RawSketch) -> None: ...
+
+@final
+class JoinProfile:
+    def __new__(cls, left_moment: _Float, right_moment: _Float, join_size: _Float) -> JoinProfile: ...
+    @staticmethod
+    def uniform(*, left_total: _Float, right_total: _Float, keys: SupportsIndex) -> JoinProfile: ...
+    @property
+    def left_moment(self) -> float: ...
+    @property
+    def right_moment(self) -> float: ...
+    @property
+    def join_size(self) -> float: ...
+    def __eq__(self, other: object, /) -> bool: ...
+    def __ne__(self, other: object, /) -> bool: ...
+    __hash__: ClassVar[None]  # type: ignore[assignment]
+
+@final
 class RawSketch:
     def __new__(
         cls,
@@ -406,10 +506,14 @@ class FrequencyProfile:
     def __ne__(self, other: object, /) -> bool: ...
     __hash__: ClassVar[None]  # type: ignore[assignment]
 
+_Profile: TypeAlias = FrequencyProfile | JoinProfile
+
 @final
 class Plan:
     @property
-    def structure(self) -> Literal["ContinualCounter", "ContinualVector", "CountSketch", "RangeCounter"]: ...
+    def structure(
+        self,
+    ) -> Literal["ContinualCounter", "ContinualVector", "CountSketch", "RangeCounter", "JoinSize"]: ...
     @property
     def parameters(self) -> Mapping[str, Any]: ...
     @property
@@ -433,8 +537,9 @@ class Plan:
         releases: SupportsIndex = 1,
         *,
         at: SupportsIndex | None = None,
-        profile: FrequencyProfile | None = None,
+        profile: _Profile | None = None,
     ) -> float: ...
+    def join_terms(self, profile: JoinProfile) -> JoinTerms: ...
     @property
     def components(self) -> tuple[int, int]: ...
     def box(
@@ -446,12 +551,12 @@ class Plan:
         confidence: _Float = 0.95,
         second_moment: _Float = 0.0,
     ) -> BoxPlan: ...
-    def std(self, *, at: SupportsIndex | None = None, profile: FrequencyProfile | None = None) -> float: ...
+    def std(self, *, at: SupportsIndex | None = None, profile: _Profile | None = None) -> float: ...
     def replace(self, **changes: Any) -> Plan: ...
-    def summary(self, profile: FrequencyProfile | None = None) -> list[tuple[str, str]]: ...
-    def what_if(self, profile: FrequencyProfile | None = None) -> list[WhatIf]: ...
+    def summary(self, profile: _Profile | None = None) -> list[tuple[str, str]]: ...
+    def what_if(self, profile: _Profile | None = None) -> list[WhatIf]: ...
     def fits_in_vector(self, keys: SupportsIndex) -> Plan | None: ...
-    def plot(self, path: str | os.PathLike[str], *, profile: FrequencyProfile | None = None) -> None: ...
+    def plot(self, path: str | os.PathLike[str], *, profile: _Profile | None = None) -> None: ...
     def build(self) -> Structure: ...
     def _repr_html_(self) -> str: ...
     def __eq__(self, other: object, /) -> bool: ...

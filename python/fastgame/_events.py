@@ -218,8 +218,8 @@ def check_key_column(kind: pa.DataType, name: str, floats: bool = False) -> None
         )
 
 
-def check_same_kind(kind: pa.DataType, listed: pa.DataType, name: str) -> None:
-    """Refuses keys that can never be equal to the listed ones: 5, "5" and b"5" differ."""
+def check_same_kind(kind: pa.DataType, listed: pa.DataType, name: str, what: str = "the listed keys") -> None:
+    """Refuses keys that can never be equal to others: 5, "5" and b"5" differ."""
 
     def of(kind: pa.DataType) -> str:
         if pa.types.is_integer(kind) or pa.types.is_floating(kind):
@@ -228,7 +228,7 @@ def check_same_kind(kind: pa.DataType, listed: pa.DataType, name: str) -> None:
 
     kind = value_type(kind)
     if not pa.types.is_null(kind) and of(kind) != of(listed):
-        raise TypeError(f"the column {name!r} holds {of(kind)} and the listed keys are {of(listed)}: cast one of them")
+        raise TypeError(f"the column {name!r} holds {of(kind)} and {what} are {of(listed)}: cast one of them")
 
 
 def check_weight_column(kind: pa.DataType, name: str, what: str = "weights") -> None:

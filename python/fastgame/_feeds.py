@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -46,6 +47,8 @@ class Released(NamedTuple):
     value: Floats
     std: Floats
     places: npt.NDArray[np.int64] | None = None
+    #: Further columns, of numbers; NaN where there is none.
+    more: Mapping[str, Floats] = MappingProxyType({})
 
 
 class Sink(ABC):
@@ -53,6 +56,8 @@ class Sink(ABC):
 
     #: Whether weights are whole numbers.
     whole = True
+    #: Whether it releases; of two sinks of one structure only the second does.
+    reads = True
 
     def __init__(self, feed: Any, ticks: Ticks) -> None:
         structure: Any = feed.structure
@@ -203,12 +208,7 @@ class KeySink(Sink):
 
     def take(self, batch: pa.RecordBatch) -> tuple[list[pa.Array], list[tuple[Bad, str]]]:
         """As `Sink.take`: key columns, of which some rows may be null."""
-        found = [key_column(column(batch, name), name) for name in self.keys]
-        bad = [
-            (np.asarray(values.is_null()) if values.null_count else None, f"no key in {name!r}")
-            for name, values in zip(self.keys, found, strict=True)
-        ]
-        return found, bad
+        return _keys_of(batch, self.keys)
 
 
 class VectorSink(KeySink):
@@ -363,6 +363,63 @@ class RangeSink(Sink):
     def read(self) -> Released:
         """As `Sink.read`."""
         return self._largest(*self.structure._count_places(self.low, self.high, True))
+
+
+class JoinSink(Sink):
+    """Rows of one side of a join, with any key."""
+
+    def __init__(self, feed: Any, ticks: Ticks, side: Any, kinds: dict[int, pa.DataType]) -> None:
+        super().__init__(feed, ticks)
+        if not self.keys:
+            raise TypeError("key must name the column that is joined on; none was given")
+        self.side = side
+        #: The types of the key's parts, as far as they have been seen on either side.
+        self.kinds = kinds
+
+    def check_key(self, kind: pa.DataType, place: int, name: str) -> None:
+        """As `Sink.check_key`; keys of two kinds never match."""
+        check_key_column(kind, name, floats=True)
+        if not pa.types.is_null(value_type(kind)):
+            check_same_kind(kind, value_type(self.kinds.setdefault(place, kind)), name, "the other keys")
+
+    def take(self, batch: pa.RecordBatch) -> tuple[list[pa.Array], list[tuple[Bad, str]]]:
+        """As `Sink.take`."""
+        return _keys_of(batch, self.keys)
+
+    def update(self, taken: list[pa.Array], weights: Any, count: int) -> None:
+        """As `Sink.update`."""
+        self.side.update(_single(taken), 1 if weights is None else weights)
+
+    def read(self) -> Released:
+        """As `Sink.read`."""
+        value, std, of_rows = self.structure.estimate(error=True)
+        more = {"std_of_rows": np.array([np.nan if of_rows is None else of_rows])}
+        return Released(np.array([value]), np.array([std]), None, more)
+
+
+def join_sinks(left: Any, right: Any, ticks: Ticks) -> list[Sink]:
+    """The sinks of both sides; the second one releases."""
+    kinds: dict[int, pa.DataType] = {}
+    sinks = [
+        JoinSink(feed, ticks, side, kinds)
+        for feed, side in ((left, left.structure.left), (right, right.structure.right))
+    ]
+    if len(sinks[0].keys) != len(sinks[1].keys):
+        raise ValueError(
+            f"both sides must be joined on as many columns; {sinks[0].keys} and {sinks[1].keys} were given"
+        )
+    sinks[0].reads = False
+    return list(sinks)
+
+
+def _keys_of(batch: pa.RecordBatch, names: Sequence[str]) -> tuple[list[pa.Array], list[tuple[Bad, str]]]:
+    """Key columns, and the rows that have none."""
+    found = [key_column(column(batch, name), name) for name in names]
+    bad = [
+        (np.asarray(values.is_null()) if values.null_count else None, f"no key in {name!r}")
+        for name, values in zip(names, found, strict=True)
+    ]
+    return found, bad
 
 
 def box_name(box: Any) -> str:

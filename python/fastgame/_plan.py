@@ -10,8 +10,10 @@ import os
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from fastgame._core import ContinualVector, FrequencyProfile, Plan, Zcdp
+from fastgame._core import ContinualVector, FrequencyProfile, JoinProfile, Plan, Zcdp
 from fastgame._results import WhatIf
+
+Profile = FrequencyProfile | JoinProfile
 
 CONFIDENCE = 0.95
 DELTA = 1e-6
@@ -47,7 +49,7 @@ def counted(count: int, what: str) -> str:
     return f"{count:,} {what}{'' if count == 1 else 's'}"
 
 
-def checked(plan: Plan, profile: FrequencyProfile | None) -> float:
+def checked(plan: Plan, profile: Profile | None) -> float:
     """The error at the end; refuses what is no profile, and a profile where there are no collisions."""
     return plan.error(CONFIDENCE, profile=profile)
 
@@ -57,7 +59,7 @@ def grid_of(given: Mapping[str, Any]) -> Iterable[int]:
     return [axis.extent for axis in given["axes"]] if "axes" in given else given["shape"]
 
 
-def summary(plan: Plan, profile: FrequencyProfile | None = None) -> list[tuple[str, str]]:
+def summary(plan: Plan, profile: Profile | None = None) -> list[tuple[str, str]]:
     """The plan as rows of a name and a text."""
     given = plan.parameters
     unit = "one update" if given["protect"] == "update" else "one insertion with its later deletion"
@@ -84,15 +86,12 @@ def _shape(plan: Plan) -> list[str]:
     return parts
 
 
-def _errors(plan: Plan, profile: FrequencyProfile | None) -> list[tuple[str, str]]:
+def _errors(plan: Plan, profile: Profile | None) -> list[tuple[str, str]]:
     """How far off answers will be."""
     at_end = checked(plan, profile)
-    horizon, sketch, boxes = (
-        plan.parameters["horizon"],
-        plan.structure == "CountSketch",
-        plan.structure == "RangeCounter",
-    )
-    answers = "estimates" if sketch else "random boxes" if boxes else "releases"
+    horizon = plan.parameters["horizon"]
+    sketch, boxes, join = (plan.structure == name for name in ("CountSketch", "RangeCounter", "JoinSize"))
+    answers = "estimates" if sketch or join else "random boxes" if boxes else "releases"
     of_all = f"all of {counted(horizon, 'answer')} together"
     rows = []
     for name, step in [("error now", 1), ("error at the end", horizon)]:
@@ -104,13 +103,17 @@ def _errors(plan: Plan, profile: FrequencyProfile | None) -> list[tuple[str, str
     if boxes:
         small = plan.box(sides=[max(1, extent // 16) for extent in grid_of(plan.parameters)], confidence=CONFIDENCE)
         rows.append(("small boxes", f"within {number(small.error)} where each side is a sixteenth of its axis"))
+    if join and profile is None:
+        rows.append(("", "by noise alone, of two empty relations: give a JoinProfile of what is expected"))
     if (sketch and profile is None) or (boxes and plan.components[1] < plan.components[0]):
         more = "give a profile" if sketch else "Plan.box takes a second moment"
         rows.append(("", f"by noise alone: what collisions add depends on the data ({more})"))
     rows.append(("noise of a cell", f"standard deviation {number(plan.noise_std)}"))
     if sketch:
         rows.append(("sd of an estimate", number(plan.std(profile=profile))))
-    if profile is not None:
+    if isinstance(profile, JoinProfile):
+        rows += _join_terms(plan, profile)
+    elif profile is not None:
         noise = plan.error(CONFIDENCE) / at_end
         expected = f"{counted(profile.keys, 'key')}, total {number(profile.total)}"
         rows.append(("expected stream", f"{expected}, second moment {profile.second_moment:.3g}"))
@@ -119,6 +122,21 @@ def _errors(plan: Plan, profile: FrequencyProfile | None) -> list[tuple[str, str
         unit = 2.0 ** (math.floor(math.log2(plan.parameters["max_norm"])) - 20)
         rows.append(("values", f"are cut to multiples of {unit:.3g}, toward zero; whole multiples stay as they are"))
     rows.append(("lattice", f"releases are multiples of {plan.lattice_step:g}"))
+    return rows
+
+
+def _join_terms(plan: Plan, profile: JoinProfile) -> list[tuple[str, str]]:
+    """What the error of a join is made of."""
+    terms = plan.join_terms(profile)
+    moments = f"second moments {profile.left_moment:.3g} and {profile.right_moment:.3g}"
+    parts = f"colliding keys {number(terms.sketch)}, keys and noise {number(terms.cross)}, noise {number(terms.noise)}"
+    rows = [
+        ("expected relations", f"a join of {number(profile.join_size)}, {moments}"),
+        ("sd of an estimate", f"{number(plan.std(profile=profile))}, {terms.relative_std:.3g} of the join: {parts}"),
+        ("balanced width", f"{number(terms.balanced_width)}: narrower, keys collide more; wider, noise meets noise"),
+    ]
+    if terms.relative_std > 0.5:
+        rows.append(("", "TOO SMALL A BUDGET: an estimate would not tell this join from an empty one"))
     return rows
 
 
@@ -131,6 +149,8 @@ def _costs(plan: Plan) -> list[tuple[str, str]]:
     if plan.structure == "RangeCounter":
         rows.append(("components", "{:,}, of which {:,} are dense".format(*plan.components)))
         rows.append(("cells read", f"{plan.cells_read():,} for a random box; at most 2 normal variables each"))
+    elif plan.structure == "JoinSize":
+        rows.append(("cells read", "all, for each estimate; at most 2 normal variables each"))
     elif plan.cells > 1:
         what = "key" if plan.structure == "CountSketch" else "cell"
         each = f"{plan.cells_read(1):,} for one {what}, {plan.cells_read():,} for all"
@@ -140,7 +160,7 @@ def _costs(plan: Plan) -> list[tuple[str, str]]:
     return rows
 
 
-def what_if(plan: Plan, profile: FrequencyProfile | None = None) -> list[WhatIf]:
+def what_if(plan: Plan, profile: Profile | None = None) -> list[WhatIf]:
     """What other parameters would cost."""
     present = checked(plan, profile)
     given = plan.parameters
@@ -176,12 +196,12 @@ def fits_in_vector(plan: Plan, keys: int) -> Plan | None:
     return ContinualVector.plan(keys, max_norm=bound, **given)
 
 
-def what_if_rows(plan: Plan, profile: FrequencyProfile | None = None) -> list[tuple[str, str]]:
+def what_if_rows(plan: Plan, profile: Profile | None = None) -> list[tuple[str, str]]:
     """As text: the change, and its error."""
     return [(row.change, f"within {number(row.error)} ({row.ratio:.3g} times)") for row in what_if(plan, profile)]
 
 
-def as_text(plan: Plan, profile: FrequencyProfile | None = None, vector: Plan | None = None) -> str:
+def as_text(plan: Plan, profile: Profile | None = None, vector: Plan | None = None) -> str:
     """Two tables of two columns; with a vector that would do better than this sketch, a line on it."""
     changes = f"\nError in {CONFIDENCE:.0%} of cases with"
     parts = [("", summary(plan, profile)), (changes, what_if_rows(plan, profile))]
@@ -200,10 +220,10 @@ def as_text(plan: Plan, profile: FrequencyProfile | None = None, vector: Plan | 
     return "\n".join(lines)
 
 
-def as_json(plan: Plan, profile: FrequencyProfile | None = None, vector: Plan | None = None) -> str:
+def as_json(plan: Plan, profile: Profile | None = None, vector: Plan | None = None) -> str:
     """The numbers, for programs."""
 
-    def errors(plan: Plan, profile: FrequencyProfile | None) -> dict[str, Any]:
+    def errors(plan: Plan, profile: Profile | None) -> dict[str, Any]:
         return {
             "structure": plan.structure,
             "parameters": {**plan.parameters, "privacy": repr(plan.privacy)},
@@ -251,7 +271,7 @@ def steps_between(first: int, last: int, most: int = 64) -> list[int]:
     return sorted({min(last, round(first * 2 ** (ratio * i / most))) for i in range(most + 1)} | {first, last})
 
 
-def draw_plan(plan: Plan, path: str | os.PathLike[str], profile: FrequencyProfile | None = None) -> None:
+def draw_plan(plan: Plan, path: str | os.PathLike[str], profile: Profile | None = None) -> None:
     """Error over time, over horizons for both units, and (a sketch with a profile) over widths, into a file."""
     error = checked(plan, profile)
     try:
@@ -283,7 +303,7 @@ def mark(axis: Any, x: float, error: float) -> None:
     axis.plot([x], [error], "o", color="black", markersize=7, label=f"this plan: {number(error)}", zorder=5)
 
 
-def draw_time(axis: Any, plan: Plan, profile: FrequencyProfile | None, error: float) -> None:
+def draw_time(axis: Any, plan: Plan, profile: Profile | None, error: float) -> None:
     """Left: from now to the end."""
     horizon = plan.parameters["horizon"]
     steps = steps_between(1, horizon, 16)
@@ -302,7 +322,7 @@ def draw_time(axis: Any, plan: Plan, profile: FrequencyProfile | None, error: fl
     axis.set(title="Over time", xlabel="time step, from now to the end", ylabel=UNIT)
 
 
-def draw_horizons(axis: Any, plan: Plan, profile: FrequencyProfile | None, error: float) -> None:
+def draw_horizons(axis: Any, plan: Plan, profile: Profile | None, error: float) -> None:
     """Middle: other horizons and the other unit."""
     # The paper's formula is made for two steps and more.
     first = 1 if plan.parameters["mechanism"] == "tree-paper" else 0
@@ -318,7 +338,7 @@ def draw_horizons(axis: Any, plan: Plan, profile: FrequencyProfile | None, error
     axis.set(title="Other horizons and the other unit", xlabel="horizon (time steps)", ylabel=UNIT)
 
 
-def draw_widths(axis: Any, plan: Plan, profile: FrequencyProfile | None, error: float) -> None:
+def draw_widths(axis: Any, plan: Plan, profile: Profile | None, error: float) -> None:
     """Right: other shapes of a sketch."""
     width, own = plan.parameters["width"], plan.parameters["depth"]
     bits = width.bit_length() - 1

@@ -8,12 +8,12 @@ import importlib
 import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain
-from typing import TYPE_CHECKING, Any, Literal
+from itertools import chain, islice
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
-from fastgame._core import Structure
+from fastgame._core import JoinSize, Structure
 from fastgame._rows import RowCounts
 from fastgame._ticks import Ticks
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from fastgame._feeds import Released, Sink
 
-__all__ = ["Feed", "replay"]
+__all__ = ["Feed", "replay", "replay_join"]
 
 #: Rows of releases take some hundred bytes each.
 _MOST_ROWS = 50_000_000
@@ -131,60 +131,169 @@ def replay(
     ImportError
         Without pyarrow.
     """
+    events, feeding = _with_pyarrow()
+    options = _Options(ticks, release_every, bad_rows, counts, memory, progress)
+    feeds = _feeds(structures, key=key, weight=weight, keys=keys, boxes=boxes, top=top)
+    players = {name: _Player(feeding.sink_of(feed, ticks), ticks) for name, feed in feeds.items()}
+    times = events.Times(ticks, time, delete_time, time_format)
+    _run([_Input(frame, times, list(players.values()))], options)
+    tables = {name: player.table() for name, player in players.items()}
+    return tables if isinstance(structures, Mapping) else tables[""]
+
+
+def replay_join(
+    left: Any,
+    right: Any,
+    ticks: Ticks,
+    join: JoinSize,
+    *,
+    time: str,
+    key: str | tuple[str, ...],
+    weight: str | None = None,
+    delete_time: str | None = None,
+    right_time: str | None = None,
+    right_key: str | tuple[str, ...] | None = None,
+    right_weight: str | None = None,
+    right_delete_time: str | None = None,
+    release_every: int = 1,
+    time_format: str | None = None,
+    bad_rows: Literal["drop", "raise"] = "drop",
+    counts: RowCounts | None = None,
+    memory: int = 1 << 30,
+    progress: Callable[[int, int], object] | None = None,
+) -> Any:
+    """Feeds two tables with a time column into the sides of a join, tick by tick, and releases its size at each tick.
+
+    As `replay`, of which all else is true. Needs pyarrow (`fastgame-dp[cli]`).
+
+    Parameters
+    ----------
+    left, right : table, or stream of record batches
+        As `frame` of `replay`.
+    ticks : Ticks
+        The public clock.
+    join : JoinSize
+        New, with a horizon of at least that of the ticks.
+    time, key, weight, delete_time
+        The columns of the left table, as in `replay`.
+    right_time, right_key, right_weight, right_delete_time
+        Those of the right table; `right_time` and `right_key` as on the left, if they are not given.
+    release_every, time_format, bad_rows, counts, memory, progress
+        As for `replay`.
+
+    Returns
+    -------
+    pyarrow.Table
+        Columns: time, value, std (by second moments: an upper bound on average), std_of_rows (by the spread of the
+        rows; null at depth 1).
+
+    Raises
+    ------
+    ValueError, TypeError, BadRowsError, ImportError
+        As `replay`; TypeError also for keys of different kinds, which never match.
+    """
+    events, feeding = _with_pyarrow()
+    options = _Options(ticks, release_every, bad_rows, counts, memory, progress)
+    if not isinstance(join, JoinSize):
+        raise TypeError(f"join must be a JoinSize; {type(join).__name__} was given")
+    sides = feeding.join_sinks(
+        Feed(join, key=key, weight=weight), Feed(join, key=right_key or key, weight=right_weight), ticks
+    )
+    players = [_Player(sink, ticks) for sink in sides]
+    times = [
+        events.Times(ticks, time, delete_time, time_format),
+        events.Times(ticks, right_time or time, right_delete_time, time_format),
+    ]
+    _run([_Input(*each) for each in zip((left, right), times, ([player] for player in players), strict=True)], options)
+    return players[1].table()
+
+
+class _Input(NamedTuple):
+    """A table, its columns of time, and what it feeds."""
+
+    frame: Any
+    times: Any
+    players: list[_Player]
+
+
+class _Options:
+    """How a replay goes, checked."""
+
+    def __init__(
+        self,
+        ticks: Any,
+        release_every: Any,
+        bad_rows: str,
+        counts: RowCounts | None,
+        memory: Any,
+        progress: Callable[[int, int], object] | None,
+    ) -> None:
+        if not isinstance(ticks, Ticks):
+            raise TypeError(f"ticks must be fastgame.Ticks; {type(ticks).__name__} was given")
+        if bad_rows not in ("drop", "raise"):
+            raise ValueError(f'bad_rows must be "drop" or "raise"; {bad_rows!r} was given')
+        self.ticks, self.strict, self.progress = ticks, bad_rows == "raise", progress
+        self.release_every, self.memory = operator.index(release_every), operator.index(memory)
+        if self.release_every < 1:
+            raise ValueError(f"release_every must be at least 1; {release_every} was given")
+        self.counts = RowCounts() if counts is None else counts
+
+
+def _with_pyarrow() -> tuple[Any, Any]:
+    """The modules that need pyarrow, which the base package does not."""
     try:
         importlib.import_module("pyarrow")
     except ImportError:
         raise ImportError('replay needs pyarrow: pip install "fastgame-dp[cli]"') from None
+    return importlib.import_module("fastgame._events"), importlib.import_module("fastgame._feeds")
+
+
+def _run(inputs: list[_Input], options: _Options) -> None:
+    """Reads all inputs, then plays them."""
     events = importlib.import_module("fastgame._events")
-    if not isinstance(ticks, Ticks):
-        raise TypeError(f"ticks must be fastgame.Ticks; {type(ticks).__name__} was given")
-    release_every, memory = operator.index(release_every), operator.index(memory)
-    _check_parameters(bad_rows, release_every)
-    feeds = _feeds(structures, key=key, weight=weight, keys=keys, boxes=boxes, top=top)
-    sink_of = importlib.import_module("fastgame._feeds").sink_of
-    players = {name: _Player(sink_of(feed, ticks), ticks) for name, feed in feeds.items()}
-    if delete_time is not None and any(feed.structure.protect != "lifetime" for feed in feeds.values()):
+    players = [player for one in inputs for player in one.players]
+    structures = [player.sink.structure for player in players]
+    if any(one.times.delete_time is not None for one in inputs) and any(
+        structure.protect != "lifetime" for structure in structures
+    ):
         raise ValueError(
             'delete_time needs structures with protect="lifetime": a row that comes and goes is two updates, and '
             "another protects one"
         )
-    rows = -(-ticks.horizon // release_every) * sum(player.rows for player in players.values())
+    rows = -(-options.ticks.horizon // options.release_every) * sum(player.rows for player in players)
     if rows > _MOST_ROWS:
         raise ValueError(
             f"{rows:,} rows would be released, of which at most {_MOST_ROWS:,} are held: take a larger release_every "
             "(or fewer keys, or `top`)"
         )
-    times = events.Times(ticks, time, delete_time, time_format)
-    reader = events.Reader(times, RowCounts() if counts is None else counts, bad_rows == "raise")
-    stores = [events.Store(ticks.horizon, memory // len(players)) for _ in players]
+    stores = [events.Store(options.ticks.horizon, options.memory // len(players)) for _ in players]
     try:
-        needed = dict.fromkeys(name for name in (time, delete_time) if name is not None)
-        sinks = [player.sink for player in players.values()]
-        for sink in sinks:
-            needed.update(dict.fromkeys(sink.columns))
-        first: Any = None
-        for batch in _batches(frame, list(needed)):
-            _check_columns(batch.schema, times, sinks)
-            first = first or batch.schema
-            _check_same_keys(batch.schema, first, sinks)
-            for store, found in zip(stores, reader.read(batch, sinks), strict=True):
-                for piece in found:
-                    store.add(piece)
-        for player, store in zip(players.values(), stores, strict=True):
+        rest = iter(stores)
+        for one in inputs:
+            _collect(one, list(islice(rest, len(one.players))), options)
+        for player, store in zip(players, stores, strict=True):
             player.begin(store.in_order())
-        _play(list(players.values()), ticks, release_every, progress)
+        _play(players, options)
     finally:
         for store in stores:
             store.close()
-    tables = {name: player.table() for name, player in players.items()}
-    return tables if isinstance(structures, Mapping) else tables[""]
 
 
-def _check_parameters(bad_rows: str, release_every: int) -> None:
-    if bad_rows not in ("drop", "raise"):
-        raise ValueError(f'bad_rows must be "drop" or "raise"; {bad_rows!r} was given')
-    if release_every < 1:
-        raise ValueError(f"release_every must be at least 1; {release_every} was given")
+def _collect(one: _Input, stores: list[Any], options: _Options) -> None:
+    """Reads a table into the stores of its players."""
+    reader = importlib.import_module("fastgame._events").Reader(one.times, options.counts, options.strict)
+    sinks = [player.sink for player in one.players]
+    needed = dict.fromkeys(name for name in (one.times.time, one.times.delete_time) if name is not None)
+    for sink in sinks:
+        needed.update(dict.fromkeys(sink.columns))
+    first: Any = None
+    for batch in _batches(one.frame, list(needed)):
+        _check_columns(batch.schema, one.times, sinks)
+        first = first or batch.schema
+        _check_same_keys(batch.schema, first, sinks)
+        for store, found in zip(stores, reader.read(batch, sinks), strict=True):
+            for piece in found:
+                store.add(piece)
 
 
 def _feeds(structures: Any, **bare: Any) -> dict[str, Feed]:
@@ -220,7 +329,7 @@ class _Player:
     @property
     def rows(self) -> int:
         """How many rows a release has."""
-        return self.sink.top or max([1, *map(len, self.sink.labels.values())])
+        return self.sink.top or max([1, *map(len, self.sink.labels.values())]) if self.sink.reads else 0
 
     def begin(self, batches: Iterator[Any]) -> None:
         """Takes the events, in the order of their steps."""
@@ -242,7 +351,8 @@ class _Player:
                 self.position = end
             if end < len(self.steps):
                 break
-        self.released.append((step, self.sink.read()))
+        if self.sink.reads:
+            self.released.append((step, self.sink.read()))
 
     def _update(self, events: Any) -> None:
         taken = [events.column(name) for name in events.schema.names if name.startswith("key")]
@@ -264,17 +374,17 @@ class _Player:
             columns.update({name: label.take(chosen) for name, label in self.sink.labels.items()})
         columns["value"] = np.concatenate([released.value for released in each])
         columns["std"] = np.concatenate([released.std for released in each])
+        for name in each[0].more:
+            columns[name] = pa.array(np.concatenate([released.more[name] for released in each]), from_pandas=True)
         return pa.table(columns, metadata={"fastgame.structure": repr(self.sink.structure)})
 
 
-def _play(
-    players: list[_Player], ticks: Ticks, release_every: int, progress: Callable[[int, int], object] | None
-) -> None:
-    for step in _release_steps(ticks, release_every):
+def _play(players: list[_Player], options: _Options) -> None:
+    for step in _release_steps(options.ticks, options.release_every):
         for player in players:
             player.release(step)
-        if progress is not None:
-            progress(step, ticks.horizon)
+        if options.progress is not None:
+            options.progress(step, options.ticks.horizon)
 
 
 def _release_steps(ticks: Ticks, release_every: int) -> Iterable[int]:

@@ -58,3 +58,25 @@ class BoxPlan(NamedTuple):
     noise_std: float
     std: float
     error: float
+
+
+class JoinEstimate(NamedTuple):
+    """A join size with standard deviations of its error: by second moments, and by the spread of the rows (or None).
+
+    The first is an upper bound on average, several times too large where few keys are most of a relation; the second
+    follows the error there, and varies itself by a third or so at depth 5.
+    """
+
+    value: float
+    std: float
+    std_of_rows: float | None
+
+
+class JoinTerms(NamedTuple):
+    """The parts of the error of a join size, as standard deviations, and what they say about width and budget."""
+
+    sketch: float
+    cross: float
+    noise: float
+    balanced_width: float
+    relative_std: float

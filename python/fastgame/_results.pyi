@@ -41,3 +41,15 @@ class BoxPlan(NamedTuple):
     noise_std: float
     std: float
     error: float
+
+class JoinEstimate(NamedTuple):
+    value: float
+    std: float
+    std_of_rows: float | None
+
+class JoinTerms(NamedTuple):
+    sketch: float
+    cross: float
+    noise: float
+    balanced_width: float
+    relative_std: float

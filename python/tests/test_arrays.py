@@ -574,7 +574,7 @@ def test_huge_integers_are_refused_or_dropped_alone_however_they_are_given(
 ) -> None:
     if entry.check is check_profile:
         # Allowed as far as a counter could hold it.
-        if float(abs(huge)) <= 2**63:
+        if abs(huge) < 2**64 and float(abs(huge)) <= 2**63:
             assert entry.call(None, [0, huge]).total == float(abs(huge))
         else:
             assert isinstance(raised_by(lambda: entry.call(None, [0, huge])), OverflowError)

@@ -6,6 +6,7 @@ mod arrays;
 mod budgets;
 mod counter;
 mod error;
+mod join;
 mod keys;
 mod parameters;
 mod plan;
@@ -43,9 +44,11 @@ mod _core {
     #[pymodule_export]
     use crate::counter::ContinualCounter;
     #[pymodule_export]
+    use crate::join::{JoinSide, JoinSize};
+    #[pymodule_export]
     use crate::plan::Plan;
     #[pymodule_export]
-    use crate::profile::FrequencyProfile;
+    use crate::profile::{FrequencyProfile, JoinProfile};
     #[pymodule_export]
     use crate::range::RangeCounter;
     #[pymodule_export]

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use fastgame_core::{
-    Builder, ContinualVector, Estimator, Invalid, Levels, Mechanism, OnExcess, RangeBuilder, RangeShape, SketchBuilder,
-    SketchShape, Unit,
+    Builder, ContinualVector, Estimator, Invalid, JoinBuilder, Levels, Mechanism, OnExcess, RangeBuilder, RangeShape,
+    SketchBuilder, SketchShape, Unit,
 };
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -13,7 +13,7 @@ use pyo3::types::{PyDict, PyString, PyTuple};
 use crate::arrays::{Beyond, float_parameter, integers, unsigned_parameter};
 use crate::budgets::privacy_parameter;
 use crate::error::no_entropy;
-use crate::profile::{FrequencyProfile, profile_parameter};
+use crate::profile::{FrequencyProfile, JoinProfile, join_profile_parameter, profile_parameter};
 
 /// Words of a parameter, and what they stand for.
 type Words<T> = [(&'static str, T)];
@@ -35,6 +35,7 @@ pub(crate) enum Kind {
     Vector,
     Sketch,
     Range,
+    Join,
 }
 
 impl Kind {
@@ -44,6 +45,7 @@ impl Kind {
             Self::Vector => "ContinualVector",
             Self::Sketch => "CountSketch",
             Self::Range => "RangeCounter",
+            Self::Join => "JoinSize",
         }
     }
 }
@@ -51,10 +53,17 @@ impl Kind {
 /// The parameters of one kind alone.
 #[derive(Clone)]
 enum Own {
-    Counter { max_weight: u32 },
-    Vector { size: usize, max_norm: f64 },
+    Counter {
+        max_weight: u32,
+    },
+    Vector {
+        size: usize,
+        max_norm: f64,
+    },
     Sketch(SketchShape),
     Range(OwnRange),
+    /// Of either side.
+    Join(SketchShape),
 }
 
 /// The parameters of a range counter.
@@ -73,6 +82,7 @@ impl Own {
             Self::Vector { .. } => Kind::Vector,
             Self::Sketch(_) => Kind::Sketch,
             Self::Range(_) => Kind::Range,
+            Self::Join(_) => Kind::Join,
         }
     }
 
@@ -81,7 +91,7 @@ impl Own {
         match self {
             Self::Counter { .. } => &["max_weight"],
             Self::Vector { .. } => &["max_norm"],
-            Self::Sketch(_) => &SHAPE,
+            Self::Sketch(_) | Self::Join(_) => &SHAPE,
             Self::Range(_) => &RANGE,
         }
     }
@@ -98,6 +108,7 @@ pub(crate) enum Blueprint {
     Vector(Builder),
     Sketch(SketchBuilder),
     Range(RangeBuilder),
+    Join(JoinBuilder),
 }
 
 /// The parameters of a structure, as they are shown and as core takes them.
@@ -147,6 +158,18 @@ impl<'a, 'py> Arguments<'a, 'py> {
         found.ok_or_else(|| PyValueError::new_err(format!("{name} must be {}; {given:?} was given", allowed())))
     }
 
+    /// All but some.
+    fn without(&self, py: Python<'py>, names: &[&str]) -> PyResult<Bound<'py, PyDict>> {
+        let rest = PyDict::new(py);
+        for (name, value) in self.0.into_iter().flatten() {
+            let word: String = name.extract()?;
+            if !names.contains(&word.as_str()) {
+                rest.set_item(name, value)?;
+            }
+        }
+        Ok(rest)
+    }
+
     fn refuse_others(&self, class: &str, own: &[&str], common: &[&str]) -> PyResult<()> {
         for name in self.0.map(|arguments| arguments.keys()).into_iter().flatten() {
             let name: String = name.extract()?;
@@ -159,6 +182,26 @@ impl<'a, 'py> Arguments<'a, 'py> {
             }
         }
         Ok(())
+    }
+}
+
+/// What a search for a join's shape is given beside its parameters.
+pub(crate) struct JoinSearch<'py> {
+    pub(crate) profile: Bound<'py, JoinProfile>,
+    pub(crate) confidence: f64,
+}
+
+impl<'py> JoinSearch<'py> {
+    /// The search, and the parameters of a join of a shape yet unknown.
+    pub(crate) fn take(py: Python<'py>, arguments: &Arguments<'_, 'py>) -> PyResult<(Parameters, Self)> {
+        const NAME: &str = "JoinSize.suggest";
+        const OWN: [&str; 4] = ["profile", "confidence", "max_weight", "hash_seed"];
+        arguments.refuse_others(NAME, &OWN, COMMON)?;
+        let profile = join_profile_parameter(&arguments.required(NAME, "profile")?)?.clone();
+        let confidence =
+            arguments.get("confidence")?.map_or(Ok(0.95), |given| float_parameter(&given, "confidence"))?;
+        let rest = arguments.without(py, &OWN[..2])?;
+        Ok((Parameters::join(&Arguments::new(Some(&rest)))?, Self { profile, confidence }))
     }
 }
 
@@ -182,13 +225,7 @@ impl<'py> Search<'py> {
             Some(given) => unsigned_parameter(&given, "max_cells", "an integer from 3 to 2^64 - 1")?,
             None => 1 << 24,
         };
-        let rest = PyDict::new(py);
-        for (name, value) in arguments.0.into_iter().flatten() {
-            let word: String = name.extract()?;
-            if !OWN[..3].contains(&word.as_str()) {
-                rest.set_item(name, value)?;
-            }
-        }
+        let rest = arguments.without(py, &OWN[..3])?;
         rest.set_item("width", 1)?;
         Ok((Parameters::sketch(&Arguments::new(Some(&rest)))?, Self { profile, confidence, max_cells }))
     }
@@ -248,6 +285,12 @@ impl Parameters {
         let name = Kind::Sketch.name();
         arguments.refuse_others(name, &SHAPE, COMMON)?;
         Self::new(arguments, Own::Sketch(shape(arguments, name, None)?))
+    }
+
+    pub(crate) fn join(arguments: &Arguments<'_, '_>) -> PyResult<Self> {
+        let name = Kind::Join.name();
+        arguments.refuse_others(name, &SHAPE, COMMON)?;
+        Self::new(arguments, Own::Join(shape(arguments, name, Some(4096))?))
     }
 
     pub(crate) fn range(py: Python<'_>, arguments: &Arguments<'_, '_>) -> PyResult<Self> {
@@ -328,6 +371,7 @@ impl Parameters {
             }
             Kind::Sketch => Self::sketch(&arguments),
             Kind::Range => Self::range(keywords.py(), &arguments),
+            Kind::Join => Self::join(&arguments),
         }
     }
 
@@ -346,7 +390,7 @@ impl Parameters {
                 keywords.set_item("size", size)?;
                 keywords.set_item("max_norm", max_norm)?;
             }
-            Own::Sketch(shape) => sketch(*shape)?,
+            Own::Sketch(shape) | Own::Join(shape) => sketch(*shape)?,
             Own::Range(range) => {
                 match &range.axes {
                     Some(axes) => keywords.set_item("axes", axes.bind(py))?,
@@ -371,9 +415,9 @@ impl Parameters {
         Ok(keywords)
     }
 
-    /// The same with another width and depth, of a sketch.
+    /// The same with another width and depth, of a sketch or join.
     pub(crate) fn with_shape(mut self, shape: SketchShape) -> Self {
-        self.own = Own::Sketch(shape);
+        self.own = if matches!(self.own, Own::Join(_)) { Own::Join(shape) } else { Own::Sketch(shape) };
         self
     }
 
@@ -388,6 +432,7 @@ impl Parameters {
             Own::Vector { size, max_norm } => Blueprint::Vector(base.cells(*size).max_norm(*max_norm)),
             Own::Sketch(shape) => Blueprint::Sketch(SketchBuilder::new(base, *shape)),
             Own::Range(range) => Blueprint::Range(RangeBuilder::new(base, range.shape.clone())),
+            Own::Join(shape) => Blueprint::Join(JoinBuilder::new(base, *shape)),
         }
     }
 
@@ -398,6 +443,7 @@ impl Parameters {
             Own::Vector { size, .. } => *size,
             Own::Sketch(SketchShape { width, depth, .. }) => width.saturating_mul(*depth),
             Own::Range(_) => usize::MAX,
+            Own::Join(SketchShape { width, depth, .. }) => width.saturating_mul(*depth).saturating_mul(2),
         }
     }
 
@@ -411,9 +457,9 @@ impl Parameters {
         if let Own::Vector { max_norm, .. } = self.own { max_norm } else { 0.0 }
     }
 
-    /// Of a sketch; others have none.
+    /// Of a sketch, or a side of a join; others have none.
     pub(crate) fn sketch_shape(&self) -> Option<SketchShape> {
-        if let Own::Sketch(shape) = self.own { Some(shape) } else { None }
+        if let Own::Sketch(shape) | Own::Join(shape) = self.own { Some(shape) } else { None }
     }
 
     /// Of a range counter; others have none.
@@ -430,7 +476,7 @@ impl Parameters {
         let own = match &self.own {
             Own::Counter { max_weight } => format!("max_weight={max_weight}"),
             Own::Vector { size, max_norm } => format!("size={size}, max_norm={max_norm:?}"),
-            Own::Sketch(shape) => describe_shape(shape),
+            Own::Sketch(shape) | Own::Join(shape) => describe_shape(shape),
             Own::Range(range) => {
                 let grid = match &range.axes {
                     Some(axes) => format!("axes={}", axes.bind(py).repr()?),

@@ -1,6 +1,6 @@
 //! `Plan`: what a structure would cost, before any data.
 
-use fastgame_core::{BoxError, RangePlan};
+use fastgame_core::{BoxError, JoinBuilder, JoinPlan, JoinProfile as CoreJoinProfile, RangePlan};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyAny, PyDict, PyMappingProxy};
@@ -8,8 +8,9 @@ use pyo3::types::{PyAny, PyDict, PyMappingProxy};
 use crate::arrays::{Argument, Beyond, float_parameter, integers, unsigned_parameter};
 use crate::counter::ContinualCounter;
 use crate::error::CoreError;
-use crate::parameters::{Blueprint, Kind, Parameters, Search};
-use crate::profile::profile_parameter;
+use crate::join::JoinSize;
+use crate::parameters::{Blueprint, JoinSearch, Kind, Parameters, Search};
+use crate::profile::{join_profile_parameter, profile_parameter};
 use crate::range::{RangeCounter, boxes_of};
 use crate::sketch::CountSketch;
 use crate::vector::ContinualVector;
@@ -24,12 +25,14 @@ pub(crate) struct Plan {
     plan: fastgame_core::Plan,
     /// Of a range counter.
     range: Option<RangePlan>,
+    /// Of a join.
+    join: Option<JoinBuilder>,
     parameters: Parameters,
 }
 
 impl Plan {
     pub(crate) fn new(parameters: Parameters) -> PyResult<Self> {
-        let mut range = None;
+        let (mut range, mut join) = (None, None);
         let plan = match parameters.blueprint() {
             Blueprint::Vector(builder) => builder.plan(),
             Blueprint::Sketch(builder) => builder.plan(),
@@ -37,8 +40,32 @@ impl Plan {
                 range = Some(builder.plan().map_err(CoreError)?);
                 builder.vector_plan()
             }
+            Blueprint::Join(builder) => {
+                let plan = builder.plan(nothing_expected()).map_err(CoreError)?;
+                join = Some(builder);
+                Ok(*plan.vector())
+            }
         };
-        Ok(Self { plan: plan.map_err(CoreError)?, range, parameters })
+        Ok(Self { plan: plan.map_err(CoreError)?, range, join, parameters })
+    }
+
+    /// The plan of the suggested shape of a join.
+    pub(crate) fn suggest_join(py: Python<'_>, parameters: Parameters, search: JoinSearch<'_>) -> PyResult<Self> {
+        let Blueprint::Join(builder) = parameters.blueprint() else {
+            return Err(PyTypeError::new_err("not the parameters of a join"));
+        };
+        let JoinSearch { profile, confidence } = search;
+        let profile = profile.get().0;
+        let found = py.detach(|| builder.plan(profile)?.suggest(confidence)).map_err(CoreError)?;
+        Self::new(parameters.with_shape(found.parameters().shape()))
+    }
+
+    /// The plan of a join for relations of a profile.
+    fn for_relations(&self, profile: Option<&Bound<'_, PyAny>>) -> PyResult<Option<JoinPlan>> {
+        let Some(builder) = &self.join else { return Ok(None) };
+        let profile =
+            profile.map(join_profile_parameter).transpose()?.map_or_else(nothing_expected, |given| given.get().0);
+        Ok(Some(builder.plan(profile).map_err(CoreError)?))
     }
 
     /// The plan of a range counter; others have no boxes.
@@ -69,6 +96,11 @@ impl Plan {
         let allowed = "None (the end) or a step from 1 (now) to the horizon";
         at.map_or(Ok(self.parameters.horizon), |given| unsigned_parameter(given, "at", allowed))
     }
+}
+
+/// Two empty relations.
+fn nothing_expected() -> CoreJoinProfile {
+    CoreJoinProfile::new(0.0, 0.0, 0.0).unwrap_or_else(|_| unreachable!("two empty relations are allowed"))
 }
 
 /// A function of the Python half.
@@ -129,6 +161,27 @@ impl Plan {
         let keys = keys.map(|given| unsigned_parameter(given, "keys", allowed)).transpose()?;
         let Some(range) = &self.range else { return Ok(self.plan.cells_read(keys)) };
         Ok((range.of_random_boxes().cells_read() * keys.unwrap_or(1) as f64).ceil() as u64)
+    }
+
+    /// The parts of the error of a join's estimate, for relations of a profile.
+    ///
+    /// Parameters
+    /// ----------
+    /// profile : JoinProfile
+    ///
+    /// Returns
+    /// -------
+    /// JoinTerms(sketch, cross, noise, balanced_width, relative_std): standard deviations of what colliding keys, keys
+    /// against noise, and noise against noise add (their squares add up, Lemma 5.2); the width at which the first and the last
+    /// are equal; and all of it over the size of the join. Above 0.5 an estimate does not tell the join from an empty one: a
+    /// larger budget is needed, or larger relations.
+    fn join_terms<'py>(&self, py: Python<'py>, profile: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        let Some(join) = self.for_relations(Some(profile))? else {
+            return Err(PyTypeError::new_err(format!("a {} is no join", self.parameters.kind().name())));
+        };
+        let terms = join.terms();
+        let class = py.import("fastgame._results")?.getattr("JoinTerms")?;
+        class.call1((terms.sketch, terms.cross, terms.noise, join.balanced_width(), join.relative_std()))
     }
 
     /// How many components a range counter has, and how many of them are dense: a tuple.
@@ -227,7 +280,8 @@ impl Plan {
     }
 
     /// The error that `releases` given releases all stay within with probability `confidence` (or more: union bound). Of a
-    /// range counter: that of a random box by noise alone; see `box`.
+    /// range counter: that of a random box by noise alone; see `box`. Of a join: whatever the keys are (Chebyshev's inequality
+    /// and the median), about twice what 1.96 standard deviations would be.
     ///
     /// Parameters
     /// ----------
@@ -237,8 +291,8 @@ impl Plan {
     /// at : int, optional
     ///     The time step, 1 (now) to the horizon (the end); the end if it is left out, where the error is largest.
     /// profile : FrequencyProfile, optional
-    ///     Of a sketch: what the stream is like at that step. Without one the error is that of estimates by noise alone,
-    ///     to which colliding keys add.
+    ///     Of a sketch: what the stream is like at that step (of a join: a JoinProfile). Without one the error is that of
+    ///     estimates by noise alone, to which colliding keys add.
     ///
     /// Raises
     /// ------
@@ -266,6 +320,13 @@ impl Plan {
             Argument::Absent => 1,
         };
         let step = self.step(at)?;
+        if let Some(join) = self.for_relations(profile)? {
+            if !(confidence > 0.0 && confidence < 1.0) || releases == 0 {
+                // As for the others.
+                self.plan.error_at(step, confidence, releases, None).map_err(CoreError)?;
+            }
+            return Ok(join.error(1.0 - (1.0 - confidence) / releases as f64).map_err(CoreError)?);
+        }
         let profile = profile.map(profile_parameter).transpose()?.map(Bound::get);
         let error = py.detach(|| self.plan.error_at(step, confidence, releases, profile.map(|profile| &profile.0)));
         Ok(error.map_err(CoreError)? * self.scale())
@@ -278,6 +339,9 @@ impl Plan {
     #[pyo3(signature = (*, at = None, profile = None))]
     fn std(&self, py: Python<'_>, at: Option<&Bound<'_, PyAny>>, profile: Option<&Bound<'_, PyAny>>) -> PyResult<f64> {
         let step = self.step(at)?;
+        if let Some(join) = self.for_relations(profile)? {
+            return Ok(join.std());
+        }
         let profile = profile.map(profile_parameter).transpose()?.map(Bound::get);
         let std = py.detach(|| self.plan.std_at(step, profile.map(|profile| &profile.0)));
         Ok(std.map_err(CoreError)? * self.scale())
@@ -340,6 +404,7 @@ impl Plan {
             Kind::Vector => Py::new(py, ContinualVector::build(parameters)?)?.into_any(),
             Kind::Sketch => Py::new(py, CountSketch::build(parameters)?)?.into_any(),
             Kind::Range => Py::new(py, RangeCounter::build(parameters)?)?.into_any(),
+            Kind::Join => Py::new(py, JoinSize::build(parameters)?)?.into_any(),
         })
     }
 

@@ -2,7 +2,7 @@
 
 use std::sync::{Mutex, TryLockError};
 
-use fastgame_core::{Error, Keyer, RawSketch as CoreRawSketch, SketchShape, Weights};
+use fastgame_core::{Error, Invalid, Keyer, OnExcess, RawSketch as CoreRawSketch, SketchShape, Weights};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::intern;
 use pyo3::prelude::*;
@@ -27,6 +27,8 @@ macro_rules! with_keys {
         }
     };
 }
+
+pub(crate) use with_keys;
 
 /// Counts of any keys under continual observation, in a fixed number of cells.
 ///
@@ -344,8 +346,7 @@ impl CountSketch {
     /// SealedStepError, OverflowError
     ///     As `update`.
     fn merge(slf: &Bound<'_, Self>, raw: &Bound<'_, RawSketch>) -> PyResult<()> {
-        // A copy, so that no two locks are held at once.
-        let raw = raw.get().with(slf.py(), raw.get().cells(), |raw| raw.try_clone())?.map_err(CoreError)?;
+        let raw = raw.get().cloned(slf.py())?;
         let structure = slf.as_super().get();
         structure.update_sketch(slf.py(), structure.parameters().cells(), |sketch| {
             sketch.merge(&raw)?;
@@ -396,6 +397,16 @@ impl RawSketch {
 
     fn cells(&self) -> usize {
         self.shape.width * self.shape.depth
+    }
+
+    /// An empty one, for a structure that raises errors.
+    pub(crate) fn of_shape(shape: SketchShape) -> PyResult<Self> {
+        Ok(CoreRawSketch::new(shape, OnExcess::Error, Invalid::Raise).map_err(CoreError)?.into())
+    }
+
+    /// A copy, so that no two locks are held at once.
+    pub(crate) fn cloned(&self, py: Python<'_>) -> PyResult<CoreRawSketch> {
+        Ok(self.with(py, self.cells(), |raw| raw.try_clone())?.map_err(CoreError)?)
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use chacha20::ChaCha12Rng;
 use fastgame_core::rand_core::SeedableRng;
-use fastgame_core::{Cells, ContinualVector, CountSketch, Error, Index, Quantity, RangeCounter, Rows};
+use fastgame_core::{Cells, ContinualVector, CountSketch, Error, Index, JoinSize, Quantity, RangeCounter, Rows};
 use pyo3::prelude::*;
 use pyo3::sync::MutexExt;
 
@@ -64,6 +64,7 @@ enum Engine {
     Vector(ContinualVector),
     Sketch(CountSketch),
     Range(RangeCounter),
+    Join(JoinSize),
 }
 
 /// Python lets the class of an object be changed to one of equal layout; a method then finds the wrong engine.
@@ -75,6 +76,7 @@ impl Live {
             Engine::Vector(vector) => vector,
             Engine::Sketch(sketch) => sketch.vector(),
             Engine::Range(range) => range.vector(),
+            Engine::Join(join) => join.vector(),
         }
     }
 
@@ -83,6 +85,7 @@ impl Live {
             Engine::Vector(vector) => vector.advance(to),
             Engine::Sketch(sketch) => sketch.advance(to),
             Engine::Range(range) => range.advance(to),
+            Engine::Join(join) => join.advance(to),
         }
     }
 
@@ -91,6 +94,7 @@ impl Live {
             Engine::Vector(vector) => vector.memory(),
             Engine::Sketch(sketch) => sketch.memory(),
             Engine::Range(range) => range.memory(),
+            Engine::Join(join) => join.memory(),
         }
     }
 }
@@ -126,6 +130,10 @@ impl Structure {
             Blueprint::Range(builder) => {
                 let key = seed.map(|seed| builder.insecure_key(kind, seed)).transpose().map_err(CoreError)?;
                 (Engine::Range(builder.build().map_err(CoreError)?), key)
+            }
+            Blueprint::Join(builder) => {
+                let key = seed.map(|seed| builder.insecure_key(kind, seed)).transpose().map_err(CoreError)?;
+                (Engine::Join(builder.build().map_err(CoreError)?), key)
             }
         };
         let key = match insecure_key {
@@ -236,6 +244,33 @@ impl Structure {
         self.call(py, work, |live| {
             let Engine::Range(range) = &mut live.engine else { return Err(WRONG_ENGINE) };
             live.dropped += update(range)?;
+            Ok(())
+        })
+    }
+
+    /// Calls the join with its generator.
+    pub(crate) fn with_join<T: Send>(
+        &self,
+        py: Python<'_>,
+        work: usize,
+        call: impl FnOnce(&mut JoinSize, &mut ChaCha12Rng) -> Result<T, Error> + Send,
+    ) -> PyResult<T> {
+        self.call(py, work, |live| {
+            let Engine::Join(join) = &mut live.engine else { return Err(WRONG_ENGINE) };
+            call(join, &mut live.rng)
+        })
+    }
+
+    /// Updates the join, and counts for the operator what was dropped.
+    pub(crate) fn update_join(
+        &self,
+        py: Python<'_>,
+        work: usize,
+        update: impl FnOnce(&mut JoinSize) -> Result<u64, Error> + Send,
+    ) -> PyResult<()> {
+        self.call(py, work, |live| {
+            let Engine::Join(join) = &mut live.engine else { return Err(WRONG_ENGINE) };
+            live.dropped += update(join)?;
             Ok(())
         })
     }
