@@ -214,7 +214,7 @@ class Regular(Axis):
         return place + self.underflow
 
     def key(self, place: int) -> float:
-        """As `Axis.key`."""
+        """As `Axis.key` says."""
         place -= self.underflow
         return -math.inf if place < 0 else float(self._edge(place))
 
@@ -227,7 +227,7 @@ class Regular(Axis):
         return self._shown(str(self.size), repr(self.start), repr(self.stop))
 
     def label(self, place: int) -> str:
-        """As `Axis.label`."""
+        """As `Axis.label` says."""
         place -= self.underflow
         if place < 0:
             return f"< {self.start:g}"
@@ -283,7 +283,7 @@ class Variable(Axis):
         return place + self.underflow
 
     def label(self, place: int) -> str:
-        """As `Axis.label`."""
+        """As `Axis.label` says."""
         place -= self.underflow
         if place < 0:
             return f"< {self._edges[0]:g}"
@@ -292,7 +292,7 @@ class Variable(Axis):
         return f"[{self._edges[place]:g}, {self._edges[place + 1]:g})"
 
     def key(self, place: int) -> float:
-        """As `Axis.key`."""
+        """As `Axis.key` says."""
         place -= self.underflow
         return -math.inf if place < 0 else float(self._edges[place])
 
@@ -376,14 +376,14 @@ class Integer(Axis):
         return number - self.start + self.underflow
 
     def label(self, place: int) -> str:
-        """As `Axis.label`."""
+        """As `Axis.label` says."""
         place -= self.underflow
         if place < 0:
             return f"< {self.start}"
         return f">= {self.stop}" if place == self.size else str(self.start + place)
 
     def key(self, place: int) -> int | float:
-        """As `Axis.key`."""
+        """As `Axis.key` says."""
         place -= self.underflow
         return -math.inf if place < 0 else self.start + place
 
@@ -440,7 +440,7 @@ class Datetime(Axis):
         return self._flow(steps - 1, steps < 1, steps > self.size, none)
 
     def bound(self, value: Any) -> int:
-        """As `Axis.bound`."""
+        """As `Axis.bound` says."""
         (instant,), (missing,) = self.ticks.instants([value])
         if missing:
             self._refuse(value, self.ticks.start.isoformat(), self.ticks.time(1).isoformat())
@@ -453,14 +453,14 @@ class Datetime(Axis):
         return step + self.underflow
 
     def label(self, place: int) -> str:
-        """As `Axis.label`."""
+        """As `Axis.label` says."""
         place -= self.underflow
         if place < 0:
             return f"before {self.ticks.start.isoformat()}"
         return f"from {self.key(place + self.underflow).isoformat()}"
 
     def key(self, place: int) -> Any:
-        """As `Axis.key`."""
+        """As `Axis.key` says."""
         place -= self.underflow
         if place < 0:
             return None
@@ -530,7 +530,7 @@ class StrCategory(Axis):
         return place, place + 1
 
     def label(self, place: int) -> str:
-        """As `Axis.label`."""
+        """As `Axis.label` says."""
         return "others" if place == self.size else self.categories[place]
 
     def key(self, place: int) -> str | None:
@@ -539,7 +539,7 @@ class StrCategory(Axis):
 
     @property
     def edges(self) -> list[str]:
-        """The categories."""
+        """The categories, in their order."""
         return list(self.categories)
 
     def _edges_at(self, numbers: Places) -> list[str]:
