@@ -127,6 +127,16 @@ class Axis(ABC):
     def _identity(self) -> tuple[Any, ...]:
         """What makes two axes the same."""
 
+    def __setattr__(self, name: str, value: Any) -> None:
+        """Sets what is not set yet: an axis that a counter has must stay as it is."""
+        if name in self.__dict__:
+            raise AttributeError(f"axes cannot be changed: make a new one with another {name}")
+        super().__setattr__(name, value)
+
+    def __delattr__(self, name: str) -> None:
+        """Refuses."""
+        raise AttributeError("axes cannot be changed")
+
     def __eq__(self, other: object) -> bool:
         """Whether bins and name are the same."""
         if type(other) is not type(self) or not isinstance(other, Axis):

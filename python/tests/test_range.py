@@ -49,7 +49,7 @@ SHAPES = st.one_of(
 )
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=120, deadline=None, derandomize=True)
 @given(
     SHAPES,
     st.sampled_from([1, 2, 3, 4, "dyadic"]),
@@ -1052,7 +1052,7 @@ ANYTHING = st.recursive(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300, deadline=None, derandomize=True)
 @given(ANYTHING, ANYTHING, st.sampled_from(["raise", "drop"]))
 def test_whatever_is_given_is_taken_or_refused_with_a_documented_error(one: Any, other: Any, invalid: Any) -> None:
     x, c = axis.Regular(4, 0, 4, name="x"), axis.StrCategory(["a"], name="c")
