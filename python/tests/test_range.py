@@ -713,6 +713,14 @@ def test_bad_tables_are_refused_and_change_nothing(bad: Any) -> None:
     assert whole(counter.count({})) == 0
 
 
+def test_rows_without_an_order_are_refused() -> None:
+    counter = ranges(axes=[axis.StrCategory(["a"], name="x"), axis.StrCategory(["b"], name="y")])
+    for rows in [[{"x": "a", "y": "b"}], [{"a", "b"}], ["ab"], [("a",)], ["a", "b", "c"]]:
+        with pytest.raises(ValueError, match="must have 2 values each; the one at position 0"):
+            counter.insert(rows)
+    assert whole(counter.count({})) == 0
+
+
 def test_tables_need_names_and_rows_do_not() -> None:
     counter = ranges(axes=[axis.Integer(0, 5), axis.Integer(0, 5)])
     with pytest.raises(TypeError, match="axes with names"):
@@ -815,8 +823,8 @@ BOXES = np.array([[0, 0], [0, 0], [3, 1], [5, 5], [12, 2]]), np.array([[13, 11],
 @pytest.mark.parametrize("levels, estimator", [(2, "least_squares"), ("dyadic", "cover")])
 def test_dense_counts_are_unbiased_with_the_stated_error(levels: Any, estimator: Any) -> None:
     # 5000 runs, 5 boxes: a standard deviation is estimated to 1 %, so 5 % is 5 of its own (alpha 3e-6 over all boxes).
-    # Rejects noise for one component too few (6 % at 9 components), unit weights where others were used, and covers
-    # that count a rectangle twice.
+    # Rejects noise for one component too few (15 % of 4) or one level of an axis (15 % of 4), unit weights where others
+    # were used, and covers that count a rectangle twice.
     generator = np.random.default_rng(8)
     points = np.stack([generator.integers(0, 13, 100), generator.integers(0, 11, 100)], axis=1)
     given: dict[str, Any] = {"shape": (13, 11), "horizon": 6, "privacy": fg.Zcdp(0.5), "levels": levels}
