@@ -216,7 +216,9 @@ def cdf(counter: Any, x: Any) -> Any:
         ends, bottom, top = [counter.axes[0].bound(value) for value in wanted], 0, counter.axes[0].extent
     starts = np.full(len(ends) + 1, bottom, dtype=np.int64)
     counts = _count_places(counter, starts[:, None], np.array([*ends, top], dtype=np.int64)[:, None], False)[0]
-    shares = counts[:-1] / counts[-1]
+    # Of a released total of 0 there are no shares, but NaN and infinity, without a warning.
+    with np.errstate(divide="ignore", invalid="ignore"):
+        shares = counts[:-1] / counts[-1]
     return float(shares[0]) if single else shares
 
 

@@ -127,6 +127,16 @@ class Axis(ABC):
     def _identity(self) -> tuple[Any, ...]:
         """What makes two axes the same."""
 
+    def __setattr__(self, name: str, value: Any) -> None:
+        """Sets what is not set yet: an axis that a counter has must stay as it is."""
+        if name in self.__dict__:
+            raise AttributeError(f"axes cannot be changed: make a new one with another {name}")
+        super().__setattr__(name, value)
+
+    def __delattr__(self, name: str) -> None:
+        """Refuses."""
+        raise AttributeError("axes cannot be changed")
+
     def __eq__(self, other: object) -> bool:
         """Whether bins and name are the same."""
         if type(other) is not type(self) or not isinstance(other, Axis):
@@ -216,7 +226,7 @@ class Regular(Axis):
         return place + self.underflow
 
     def key(self, place: int) -> float:
-        """As `Axis.key`."""
+        """As `Axis.key` says."""
         place -= self.underflow
         return -math.inf if place < 0 else float(self._edge(place))
 
@@ -229,7 +239,7 @@ class Regular(Axis):
         return self._shown(str(self.size), repr(self.start), repr(self.stop))
 
     def label(self, place: int) -> str:
-        """As `Axis.label`."""
+        """As `Axis.label` says."""
         place -= self.underflow
         if place < 0:
             return f"< {self.start:g}"
@@ -285,7 +295,7 @@ class Variable(Axis):
         return place + self.underflow
 
     def label(self, place: int) -> str:
-        """As `Axis.label`."""
+        """As `Axis.label` says."""
         place -= self.underflow
         if place < 0:
             return f"< {self._edges[0]:g}"
@@ -294,7 +304,7 @@ class Variable(Axis):
         return f"[{self._edges[place]:g}, {self._edges[place + 1]:g})"
 
     def key(self, place: int) -> float:
-        """As `Axis.key`."""
+        """As `Axis.key` says."""
         place -= self.underflow
         return -math.inf if place < 0 else float(self._edges[place])
 
@@ -378,14 +388,14 @@ class Integer(Axis):
         return number - self.start + self.underflow
 
     def label(self, place: int) -> str:
-        """As `Axis.label`."""
+        """As `Axis.label` says."""
         place -= self.underflow
         if place < 0:
             return f"< {self.start}"
         return f">= {self.stop}" if place == self.size else str(self.start + place)
 
     def key(self, place: int) -> int | float:
-        """As `Axis.key`."""
+        """As `Axis.key` says."""
         place -= self.underflow
         return -math.inf if place < 0 else self.start + place
 
@@ -445,7 +455,7 @@ class Datetime(Axis):
         return self._flow(steps - 1, steps < 1, steps > self.size, none)
 
     def bound(self, value: Any) -> int:
-        """As `Axis.bound`."""
+        """As `Axis.bound` says."""
         (instant,), (missing,) = self.ticks.instants([value])
         if missing:
             self._refuse(value, self.ticks.start.isoformat(), self.ticks.time(1).isoformat())
@@ -458,14 +468,14 @@ class Datetime(Axis):
         return step + self.underflow
 
     def label(self, place: int) -> str:
-        """As `Axis.label`."""
+        """As `Axis.label` says."""
         place -= self.underflow
         if place < 0:
             return f"before {self.ticks.start.isoformat()}"
         return f"from {self.key(place + self.underflow).isoformat()}"
 
     def key(self, place: int) -> Any:
-        """As `Axis.key`."""
+        """As `Axis.key` says."""
         place -= self.underflow
         if place < 0:
             return None
@@ -535,7 +545,7 @@ class StrCategory(Axis):
         return place, place + 1
 
     def label(self, place: int) -> str:
-        """As `Axis.label`."""
+        """As `Axis.label` says."""
         return "others" if place == self.size else self.categories[place]
 
     def key(self, place: int) -> str | None:
@@ -544,7 +554,7 @@ class StrCategory(Axis):
 
     @property
     def edges(self) -> list[str]:
-        """The categories."""
+        """The categories, in their order."""
         return list(self.categories)
 
     def _edges_at(self, numbers: Places) -> list[str]:

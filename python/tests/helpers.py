@@ -40,7 +40,9 @@ def sketch(width: int = 1024, horizon: int = 8, max_weight: int = 1, **parameter
 
 
 def read(structure: Any) -> Any:
-    """A release of what a structure holds: of a sketch, estimates of the first integers."""
+    """A release of what a structure holds: of a sketch, estimates of the first integers; of ranges, all cells."""
+    if isinstance(structure, fg.RangeCounter):
+        return structure.grid().value
     return structure.estimate(range(20)) if isinstance(structure, fg.CountSketch) else structure.release()
 
 

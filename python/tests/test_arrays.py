@@ -37,6 +37,9 @@ def fresh(kind: str, **parameters: Any) -> Any:
     elif kind == "sketch":
         structure = fg.CountSketch(width=1024, hash_seed=1, max_weight=10_000, **common)
         structure.update(range(SIZE), START)
+    elif kind == "range":
+        structure = fg.RangeCounter(shape=SIZE, hash_seed=1, max_weight=10_000, **common)
+        structure.update(range(SIZE), START)
     else:
         structure = fg.ContinualVector(SIZE, max_norm=1e4, **common)
         structure.update(range(SIZE), START)
@@ -56,7 +59,7 @@ class Entry:
 
     #: "int" refuses floats, "float" takes both.
     takes: str
-    #: "counter", "vector" or "sketch".
+    #: "counter", "vector", "sketch" or "range".
     kind: str
     #: Makes the call.
     call: Callable[[Any, Any], Any]
@@ -71,7 +74,7 @@ def check_weights(count: Any, _: Any, given: Any) -> None:
 
 
 def check_indices(cells: Any, _: Any, given: Any) -> None:
-    assert np.array_equal(whole(cells.release()), START + np.bincount(given.ravel().astype(int), minlength=SIZE))
+    assert np.array_equal(whole(read(cells)), START + np.bincount(given.ravel().astype(int), minlength=SIZE))
 
 
 def check_release(_: Any, released: Any, given: Any) -> None:
@@ -98,10 +101,18 @@ def update_weights(sketch: Any, weights: Any) -> None:
     sketch.update(np.arange(np.size(np.asarray(weights))) % SIZE, weights)
 
 
+def update_points(counter: Any, points: Any) -> None:
+    # Of one axis: a dimension, and no more than one value in a second.
+    if np.ndim(points) > 1:
+        flat = np.asarray(points).reshape(-1)
+        points = [] if flat.size == 0 and isinstance(points, list) else flat
+    counter.update(points)
+
+
 def check_totals(sketch: Any, _: Any, given: Any) -> None:
     expected = START.copy()
     np.add.at(expected, np.arange(given.size) % SIZE, given.ravel().astype(np.int64))
-    assert np.array_equal(whole(sketch.estimate(range(SIZE))), expected)
+    assert np.array_equal(whole(read(sketch))[:SIZE], expected)
 
 
 def update_rows(cells: Any, rows: Any) -> None:
@@ -133,6 +144,8 @@ ARRAYS: dict[tuple[str, str], Entry] = {
     ("ContinualVector.update", "values"): Entry("float", "vector", update_values, check_values, BASE),
     ("ContinualVector.update_batch", "rows"): Entry("float", "vector", update_rows, check_rows, ROWS),
     ("CountSketch.update", "weights"): Entry("int", "sketch", update_weights, check_totals, BASE),
+    ("RangeCounter.update", "points"): Entry("int", "range", update_points, check_indices, BASE),
+    ("RangeCounter.update", "weights"): Entry("int", "range", update_weights, check_totals, BASE),
     # No structure takes part.
     ("FrequencyProfile", "frequencies"): Entry(
         "float", "counter", lambda _, given: fg.FrequencyProfile(given), check_profile, BASE
@@ -146,6 +159,8 @@ def structure_call(name: str) -> Callable[[str], Callable[[Any], Any]]:
     for part in name.split("."):
         function = getattr(function, part)
     first: dict[str, Any] = {"size": 3} if "Vector" in name else {"width": 16} if "Sketch" in name else {}
+    if "Range" in name:
+        first = {"shape": 3}
     if not name.startswith("RawSketch"):
         first |= {"horizon": 8, "privacy": fg.Zcdp(0.5)}
 
@@ -158,6 +173,7 @@ def structure_call(name: str) -> Callable[[str], Callable[[Any], Any]]:
 
 PLAN = fg.ContinualCounter.plan(horizon=8, privacy=fg.Zcdp(0.5))
 SKETCH_PLAN = fg.CountSketch.plan(width=16, hash_seed=1, horizon=8, privacy=fg.Zcdp(0.5))
+RANGE_PLAN = fg.RangeCounter.plan(shape=(4, 5), hash_seed=1, horizon=8, privacy=fg.Zcdp(0.5))
 PROFILE = fg.FrequencyProfile([3, 2, 1])
 
 
@@ -184,6 +200,7 @@ INTEGERS: dict[tuple[str, str], tuple[Callable[[Any], Any], int]] = {
         ]
     },
     ("CountSketch.top", "k"): (lambda given: fresh("sketch").top(given, among=[1, 2, 3, 4]), 3),
+    ("RangeCounter.heavy_hitters", "limit"): (lambda given: fresh("range").heavy_hitters(4.5, limit=given), 3),
 }
 # Parameters that are one real number.
 REALS: dict[tuple[str, str], tuple[Callable[[Any], Any], float]] = {
@@ -205,6 +222,9 @@ REALS: dict[tuple[str, str], tuple[Callable[[Any], Any], float]] = {
         lambda given: fresh("sketch", insecure_seed=1).estimate(1, confidence=given),
         0.5,
     ),
+    ("RangeCounter.heavy_hitters", "threshold"): (lambda given: len(fresh("range").heavy_hitters(given).items), 4.5),
+    ("Plan.box", "confidence"): (lambda given: RANGE_PLAN.box(confidence=given), 0.5),
+    ("Plan.box", "second_moment"): (lambda given: RANGE_PLAN.box(second_moment=given), 0.5),
 }
 # Parameters that are neither: no number, or a table of its own elsewhere.
 OTHERS: set[tuple[str, str]] = {
@@ -216,13 +236,26 @@ OTHERS: set[tuple[str, str]] = {
     # Clocks and tables: test_ticks.py and test_replay.py.
     *{("replay", parameter) for parameter in inspect.signature(fg.replay).parameters},
     *{(f"Ticks.{method}", what) for method, what in [("step", "times"), ("time", "step")]},
-    *{("Ticks.ends", "steps"), ("Ticks.locate", "instants"), ("RowCounts.add", "reason"), ("RowCounts.add", "count")},
+    *{
+        ("Ticks.ends", "steps"),
+        ("Ticks.locate", "instants"),
+        ("Ticks.instants", "times"),
+        ("RowCounts.add", "reason"),
+        ("RowCounts.add", "count"),
+    },
     # Keys and raw sketches: test_keys.py and test_sketch.py.
     *{(function, "keys") for function in ["CountSketch.update", "CountSketch.estimate", "RawSketch.update"]},
     *{("CountSketch.estimate", "error"), ("CountSketch.second_moment", "error"), ("CountSketch.top", "among")},
+    # Points, boxes, axes and grids: test_range.py.
+    *{(f"RangeCounter.{method}", "points") for method in ["insert", "delete"]},
+    *{(f"RangeCounter.{method}", "error") for method in ["count", "grid", "marginal"]},
+    *{(f"RangeCounter.{method}", "bins") for method in ["grid", "marginal"]},
+    *{(method, end) for method in ["RangeCounter.count", "Plan.box"] for end in ["lo", "hi"]},
+    *{("RangeCounter.quantile", "q"), ("RangeCounter.cdf", "x"), ("RangeCounter.marginal", "axis")},
+    *{("Plan.box", "sides")},
     *{("CountSketch.merge", "raw"), ("RawSketch.merge", "raw"), ("RawSketch.update", "weights")},
 }
-CLASSES = [fg.ContinualCounter, fg.ContinualVector, fg.CountSketch]
+CLASSES = [fg.ContinualCounter, fg.ContinualVector, fg.CountSketch, fg.RangeCounter]
 for function in ["RawSketch", *(f"{kind.__name__}{plan}" for kind in CLASSES for plan in ["", ".plan"])]:
     make = structure_call(function)
     words = {"on_excess", "invalid"}
@@ -235,7 +268,9 @@ for function in ["RawSketch", *(f"{kind.__name__}{plan}" for kind in CLASSES for
         REALS[function, "max_norm"] = (make("max_norm"), 2.0)
     else:
         INTEGERS[function, "max_weight"] = (make("max_weight"), 2)
-    if "Sketch" in function:
+    if "Range" in function:
+        words |= {"shape", "axes", "levels", "estimator"}
+    if "Sketch" in function or "Range" in function:
         for parameter, value in [("width", 32), ("depth", 3), ("hash_seed", 5)]:
             INTEGERS[function, parameter] = (make(parameter), value)
     OTHERS |= {(function, name) for name in words}
@@ -610,7 +645,8 @@ def test_huge_integers_are_refused_or_dropped_alone_however_they_are_given(
 
 @ENTRIES
 def test_negative_indices_do_not_count_from_the_end(entry: Entry, request: pytest.FixtureRequest) -> None:
-    if request.node.name.endswith("indices]"):
+    if request.node.name.endswith(("indices]", "points]")):
+        place = "outside of the grid" if entry.kind == "range" else "outside of the vector"
         for given in [
             -1,
             [0, -1],
@@ -619,7 +655,7 @@ def test_negative_indices_do_not_count_from_the_end(entry: Entry, request: pytes
             np.uint8(255),
             np.array([2, SIZE], dtype=">u2"),
         ]:
-            assert "outside of the vector; allowed are 0 to 4" in run_refused(entry, given, ValueError)
+            assert f"{place}; allowed are 0 to 4" in run_refused(entry, given, ValueError)
     else:
         run_right(entry, -entry.good)
         run_right(entry, (-entry.good).astype("i1"))

@@ -53,7 +53,7 @@ def made(make: Callable[..., Axis], *arguments: Any, **flow: Any) -> Axis:
         raise
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150, deadline=None, derandomize=True)
 @given(st.integers(1, 60), FINITE, FINITE, FLOWS, st.lists(FINITE, max_size=20))
 def test_regular_bins_are_between_their_edges(
     bins: int, start: float, stop: float, flow: dict[str, bool], values: list[float]
@@ -67,7 +67,7 @@ def test_regular_bins_are_between_their_edges(
     assert regular.index(given_values).tolist() == expected
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150, deadline=None, derandomize=True)
 @given(st.lists(FINITE, min_size=2, max_size=20, unique=True), FLOWS, st.lists(FINITE, max_size=20))
 def test_variable_bins_are_between_their_edges(edges: list[float], flow: dict[str, bool], values: list[float]) -> None:
     edges = sorted(edges)
@@ -78,7 +78,7 @@ def test_variable_bins_are_between_their_edges(edges: list[float], flow: dict[st
         assert variable.bound(edge) == number + variable.underflow
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150, deadline=None, derandomize=True)
 @given(
     st.integers(-(2**63), 2**63 - 2),
     st.one_of(st.integers(1, 20), st.integers(2**59, 2**62 - 2)),
@@ -319,7 +319,7 @@ def test_integers_beyond_64_bits_are_outside() -> None:
         Integer(-(2**63), 0)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60, deadline=None, derandomize=True)
 @given(
     st.datetimes(dt.datetime(2000, 1, 1), dt.datetime(2030, 1, 1)),
     st.integers(1, 60 * 24 * 200),
@@ -536,6 +536,20 @@ def test_axes_of_different_classes_and_bins_differ() -> None:
     assert len(set(all_different)) == len(all_different)
     assert Variable([0.0, 1]) == Variable(np.array([-0.0, 1], dtype=np.float32))
     assert hash(Variable([0.0, 1])) == hash(Variable([-0.0, 1]))
+
+
+@pytest.mark.parametrize("name", ALL_AXES)
+def test_an_axis_cannot_be_changed(name: str) -> None:
+    one = ALL_AXES[name](name="x")
+    for attribute in list(vars(one)):
+        with pytest.raises(AttributeError, match="cannot be changed"):
+            setattr(one, attribute, 5)
+        with pytest.raises(AttributeError, match="cannot be changed"):
+            delattr(one, attribute)
+    for attribute in ["edges", "extent", "inner"]:
+        with pytest.raises(AttributeError):
+            setattr(one, attribute, 5)
+    assert one == ALL_AXES[name](name="x")
 
 
 def test_the_edges_of_a_variable_axis_cannot_be_changed() -> None:

@@ -70,8 +70,9 @@ def test_the_example_of_the_package_docstring_runs() -> None:
 def public_things() -> dict[str, Any]:
     """All that a user can name: the module, its classes and functions, their methods and properties."""
     things: dict[str, Any] = {"fastgame": fg}
-    for name in fg.__all__:
-        thing = getattr(fg, name)
+    named = {name: getattr(fg, name) for name in fg.__all__}
+    named |= {f"axis.{name}": getattr(fg.axis, name) for name in fg.axis.__all__}
+    for name, thing in named.items():
         if isinstance(thing, str):
             continue
         things[name] = thing
@@ -108,6 +109,10 @@ def test_the_list_of_public_things_is_no_empty_shell() -> None:
         "Plan.error",
         "FrequencyProfile.zipf",
         "Structure.now",
+        "RangeCounter.count",
+        "Plan.box",
+        "axis.Regular.index",
+        "axis.StrCategory",
     ]:
         assert name in THINGS
 
@@ -117,6 +122,7 @@ def test_a_docstring_names_every_parameter_of_the_constructors() -> None:
         fg.ContinualCounter,
         fg.ContinualVector,
         fg.CountSketch,
+        fg.RangeCounter,
         fg.RawSketch,
         fg.FrequencyProfile,
         fg.Zcdp,
@@ -125,6 +131,7 @@ def test_a_docstring_names_every_parameter_of_the_constructors() -> None:
         fg.Ticks,
         fg.Feed,
         fg.RowCounts,
+        *(getattr(fg.axis, name) for name in fg.axis.__all__),
     ]:
         for parameter in inspect.signature(thing).parameters:
             # Alone with its type, or in a list of those that are as elsewhere.
@@ -140,12 +147,15 @@ def test_signatures_show_the_defaults_that_hold() -> None:
         (fg.ContinualCounter.plan, {}),
         (fg.ContinualVector.plan, {"size": 3}),
         (fg.CountSketch.plan, {"width": 16}),
+        (fg.RangeCounter.plan, {"axes": [fg.axis.Integer(0, 3)]}),
     ]:
         given: dict[str, Any] = {"horizon": 8, "privacy": fg.Zcdp(1.0), **own}
         built = plan(**given).build()
         for name, parameter in inspect.signature(plan).parameters.items():
             if name == "hash_seed":
                 assert isinstance(built.hash_seed, int)  # drawn at random
+            elif name in {"shape", "axes"}:
+                assert parameter.default is None  # one of the two is given
             elif parameter.default is not inspect.Parameter.empty:
                 assert getattr(built, name) == parameter.default
             assert inspect.signature(type(built)).parameters[name] == parameter
@@ -153,6 +163,6 @@ def test_signatures_show_the_defaults_that_hold() -> None:
 
 def test_all_is_what_the_module_has() -> None:
     public = {name for name in vars(fg) if not name.startswith("_")}
-    modules = {name for name in public if inspect.ismodule(getattr(fg, name))}
+    modules = {name for name in public if inspect.ismodule(getattr(fg, name))} - {"axis"}
     assert set(fg.__all__) - {"__version__"} == public - modules
     assert re.fullmatch(r"\d+\.\d+\.\d+.*", fg.__version__)

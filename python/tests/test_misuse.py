@@ -36,7 +36,11 @@ def make_sketch(**parameters: Any) -> Any:
     return fg.CountSketch(width=16, horizon=8, privacy=PRIVACY, **{"hash_seed": 1, **parameters})
 
 
-STRUCTURES = pytest.mark.parametrize("make", [make_counter, make_vector, make_sketch])
+def make_range(**parameters: Any) -> Any:
+    return fg.RangeCounter(shape=20, width=1, depth=1, horizon=8, privacy=PRIVACY, **{"hash_seed": 1, **parameters})
+
+
+STRUCTURES = pytest.mark.parametrize("make", [make_counter, make_vector, make_sketch, make_range])
 
 
 def pickle_by(protocol: int) -> Callable[[Any], Any]:
@@ -133,6 +137,17 @@ def uses_of(structure: Any) -> list[Callable[[], Any]]:
             lambda: structure.estimate(1, error=True),
             lambda: structure.estimate([1], confidence=0.9),
             lambda: structure.top(1, among=[1, 2]),
+        ]
+    if isinstance(structure, fg.RangeCounter):
+        own = [
+            lambda: structure.insert([1]),
+            lambda: structure.delete(1),
+            lambda: structure.count(0, 5),
+            lambda: structure.count([0], [5], error=True),
+            lambda: structure.quantile(0.5),
+            lambda: structure.cdf(3),
+            lambda: structure.heavy_hitters(5.0),
+            lambda: structure.marginal(0),
         ]
     return [
         *own,
@@ -337,6 +352,7 @@ def test_structures_are_made_by_their_own_classes_alone() -> None:
         fg.ContinualCounter,
         fg.ContinualVector,
         fg.CountSketch,
+        fg.RangeCounter,
         fg.RawSketch,
         fg.Plan,
         fg.Zcdp,
@@ -380,6 +396,8 @@ def test_a_method_of_one_class_refuses_an_object_of_another() -> None:
         (fg.CountSketch.second_moment, make_vector()),
         (fg.ContinualVector.release, make_sketch()),
         (fg.RawSketch.merge, make_sketch()),
+        (fg.RangeCounter.grid, make_sketch()),
+        (fg.ContinualCounter.release, make_range()),
         (fg.Structure.advance, fg.Zcdp(1.0)),
         (fg.Budget.epsilon, make_counter()),
     ]:

@@ -37,6 +37,7 @@ def test_a_plan_agrees_with_the_structure(parameters: dict[str, Any]) -> None:
             (fg.ContinualCounter.plan(max_weight=3, **given), fg.ContinualCounter(max_weight=3, **given)),
             (fg.ContinualVector.plan(5, max_norm=0.3, **given), fg.ContinualVector(5, max_norm=0.3, **given)),
             (fg.CountSketch.plan(width=16, hash_seed=3, **given), fg.CountSketch(width=16, hash_seed=3, **given)),
+            (fg.RangeCounter.plan(shape=5, hash_seed=3, **given), fg.RangeCounter(shape=5, hash_seed=3, **given)),
         ]
         for plan, structure in pairs:
             built: Any = plan.build()
@@ -233,7 +234,7 @@ def test_profiles_are_for_sketches() -> None:
     for plan in [COUNTER, VECTOR]:
         calls: list[Any] = [plan.error, plan.std, plan.summary, plan.what_if]
         for call in calls:
-            with pytest.raises(ValueError, match="counters and vectors have a cell for each count"):
+            with pytest.raises(ValueError, match="a profile says what collides in a CountSketch; leave it out"):
                 call(profile=ZIPF)
     wrong: Any = [3, 2, 1]
     with pytest.raises(TypeError, match=r"profile must be a fastgame\.FrequencyProfile"):

@@ -27,7 +27,14 @@ PLAIN: dict[str, Any] = {"horizon": 8, "privacy": fg.Zcdp(0.5), "hash_seed": 1}
 
 def ranges(shape: Any = None, **parameters: Any) -> fg.RangeCounter:
     """A range counter with negligible noise."""
-    made: dict[str, Any] = {"horizon": 8, "privacy": TINY, "hash_seed": 1, "max_weight": 1, **parameters}
+    made: dict[str, Any] = {
+        "horizon": 8,
+        "privacy": TINY,
+        "hash_seed": 1,
+        "max_weight": 1,
+        "insecure_seed": 1,
+        **parameters,
+    }
     if made["max_weight"] > 1:
         made["privacy"] = HUGE
     return fg.RangeCounter(**made) if shape is None else fg.RangeCounter(shape=shape, **made)
@@ -49,7 +56,7 @@ SHAPES = st.one_of(
 )
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=120, deadline=None, derandomize=True)
 @given(
     SHAPES,
     st.sampled_from([1, 2, 3, 4, "dyadic"]),
@@ -463,9 +470,9 @@ def test_quantiles_and_shares_are_those_of_numpy(size: int, levels: int) -> None
     assert type(one) is int and one == expected[0]
     assert counter.quantile(q[:6].reshape(2, 3)).tolist() == expected[:6].reshape(2, 3).tolist()
     x = np.arange(size + 1)
-    assert np.allclose(counter.cdf(x), np.searchsorted(data, x) / 999, atol=1e-4)
+    assert np.allclose(counter.cdf(x), np.searchsorted(data, x) / 999, atol=1e-3)
     share = counter.cdf(size // 2)
-    assert type(share) is float and share == pytest.approx(np.mean(data < size // 2), abs=1e-4)
+    assert type(share) is float and share == pytest.approx(np.mean(data < size // 2), abs=1e-3)
     assert counter.cdf([]).shape == (0,)
     bad: Any
     for bad in [-0.1, 1.1, math.nan, [0.5, 2]]:
@@ -486,7 +493,7 @@ def test_quantiles_and_shares_of_an_axis_are_in_its_values() -> None:
     q = (np.arange(6) + 0.5) / 6
     assert counter.quantile(q).tolist() == [-math.inf, 0, 0.1, 0.1, 0.9, 1.0]
     assert counter.quantile(0.5 / 6) == -math.inf
-    assert counter.cdf([0, 0.2, 1, math.inf]) == pytest.approx([1 / 6, 4 / 6, 5 / 6, 1], abs=1e-4)
+    assert counter.cdf([0, 0.2, 1, math.inf]) == pytest.approx([1 / 6, 4 / 6, 5 / 6, 1], abs=1e-3)
     for off in [0.15, math.nan]:
         with pytest.raises(ValueError, match="no edge"):
             counter.cdf(off)
@@ -494,7 +501,7 @@ def test_quantiles_and_shares_of_an_axis_are_in_its_values() -> None:
     times.insert(np.array(["2026-01-03T05", "2026-01-03", "2026-01-09"], dtype="datetime64[h]"))
     assert times.quantile(0.4) == dt.datetime(2026, 1, 3)
     assert times.quantile([0.4, 0.9]).tolist() == [dt.datetime(2026, 1, 3), dt.datetime(2026, 1, 9)]
-    assert times.cdf("2026-01-04") == pytest.approx(2 / 3, abs=1e-4)
+    assert times.cdf("2026-01-04") == pytest.approx(2 / 3, abs=1e-3)
     assert [top.key for top in times.heavy_hitters(0.5).items] == [dt.datetime(2026, 1, 3), dt.datetime(2026, 1, 9)]
     words = ranges(axes=axis.StrCategory(["a", "b", "c"]))
     words.insert(["b", "b", "z", "c"])
@@ -713,6 +720,14 @@ def test_bad_tables_are_refused_and_change_nothing(bad: Any) -> None:
     assert whole(counter.count({})) == 0
 
 
+def test_rows_without_an_order_are_refused() -> None:
+    counter = ranges(axes=[axis.StrCategory(["a"], name="x"), axis.StrCategory(["b"], name="y")])
+    for rows in [[{"x": "a", "y": "b"}], [{"a", "b"}], ["ab"], [("a",)], ["a", "b", "c"]]:
+        with pytest.raises(ValueError, match="must have 2 values each; the one at position 0"):
+            counter.insert(rows)
+    assert whole(counter.count({})) == 0
+
+
 def test_tables_need_names_and_rows_do_not() -> None:
     counter = ranges(axes=[axis.Integer(0, 5), axis.Integer(0, 5)])
     with pytest.raises(TypeError, match="axes with names"):
@@ -815,8 +830,8 @@ BOXES = np.array([[0, 0], [0, 0], [3, 1], [5, 5], [12, 2]]), np.array([[13, 11],
 @pytest.mark.parametrize("levels, estimator", [(2, "least_squares"), ("dyadic", "cover")])
 def test_dense_counts_are_unbiased_with_the_stated_error(levels: Any, estimator: Any) -> None:
     # 5000 runs, 5 boxes: a standard deviation is estimated to 1 %, so 5 % is 5 of its own (alpha 3e-6 over all boxes).
-    # Rejects noise for one component too few (6 % at 9 components), unit weights where others were used, and covers
-    # that count a rectangle twice.
+    # Rejects noise for one component too few (15 % of 4) or one level of an axis (15 % of 4), unit weights where others
+    # were used, and covers that count a rectangle twice.
     generator = np.random.default_rng(8)
     points = np.stack([generator.integers(0, 13, 100), generator.integers(0, 11, 100)], axis=1)
     given: dict[str, Any] = {"shape": (13, 11), "horizon": 6, "privacy": fg.Zcdp(0.5), "levels": levels}
@@ -1052,7 +1067,7 @@ ANYTHING = st.recursive(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300, deadline=None, derandomize=True)
 @given(ANYTHING, ANYTHING, st.sampled_from(["raise", "drop"]))
 def test_whatever_is_given_is_taken_or_refused_with_a_documented_error(one: Any, other: Any, invalid: Any) -> None:
     x, c = axis.Regular(4, 0, 4, name="x"), axis.StrCategory(["a"], name="c")

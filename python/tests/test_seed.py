@@ -30,6 +30,8 @@ def history(structure: Any) -> list[Any]:
         fg.ContinualCounter,
         lambda **given: fg.ContinualVector(30, **given),
         lambda **given: fg.CountSketch(width=16, hash_seed=1, **given),
+        lambda **given: fg.RangeCounter(shape=30, hash_seed=1, **given),
+        lambda **given: fg.RangeCounter(shape=3000, width=16, hash_seed=1, **given),
     ],
 )
 def test_a_seed_repeats_the_releases(make: Any) -> None:
@@ -104,6 +106,27 @@ def test_sketches_that_differ_in_one_parameter_do_not_share_noise_with_each_othe
     for rows in [noise, [np.abs(row) for row in noise]]:
         correlation = np.asarray(np.corrcoef(rows))
         assert np.all(np.abs(correlation[~np.eye(len(rows), dtype=bool)]) < 0.11)
+
+
+def test_range_counters_that_differ_in_one_parameter_do_not_share_noise() -> None:
+    # 2048 boxes, as above: counts of the smallest rectangles of empty counters. A cover of one reads a cell of its own;
+    # in the last variant, two rectangles or so share one. What changes no component, as a width where all is dense,
+    # changes no noise.
+    base: dict[str, Any] = {"shape": 2048, "hash_seed": 1, "levels": "dyadic", "estimator": "cover", **BASE}
+    variants: list[dict[str, Any]] = [
+        *({}, {"shape": 2049}, {"shape": (2048, 1)}, {"levels": 2}, {"max_weight": 2}, {"horizon": 1001}),
+        *({"insecure_seed": 8}, {"privacy": fg.Zcdp(0.6)}, {"hash_seed": 2}, {"width": 1024, "depth": 1}),
+    ]
+    noise: list[Floats] = []
+    for variant in variants:
+        counter = fg.RangeCounter(**{**base, **variant})
+        lo = np.zeros((2048, len(counter.shape)), dtype=np.int64)
+        lo[:, 0] = np.arange(2048)
+        noise.append(counter.count(lo, lo + 1) / counter.noise_std())
+    cells = fg.RangeCounter(**base).memory // 8
+    noise += [fg.ContinualVector(size, **BASE).release(range(2048)) for size in (2048, 4094, cells)]
+    correlation = np.asarray(np.corrcoef(noise))
+    assert np.all(np.abs(correlation[~np.eye(len(noise), dtype=bool)]) < 0.11)
 
 
 def test_neighbouring_seeds_do_not_share_noise() -> None:

@@ -94,6 +94,35 @@ def test_a_vector_shared_by_threads_loses_and_repeats_nothing() -> None:
     assert np.array_equal(whole(cells.release()), np.sum(added, axis=0))
 
 
+def test_a_range_counter_shared_by_threads_loses_and_repeats_nothing() -> None:
+    shape = (40, 30)
+    counter = fg.RangeCounter(shape=shape, horizon=2**40, privacy=fg.Zcdp(1e9), hash_seed=1)
+
+    def work(number: int) -> Any:
+        generator = np.random.default_rng(200 + number)
+        end = time.monotonic() + SECONDS
+        added = np.zeros(shape, dtype=np.int64)
+        while time.monotonic() < end:
+            points = generator.integers(0, shape, size=(int(generator.choice([1, 10, 5000])), 2))
+            try:
+                counter.insert(points)
+                np.add.at(added, tuple(points.T), 1)
+            except fg.SealedStepError:
+                counter.advance()
+            if generator.random() < 0.2:
+                lo = generator.integers(0, shape, size=(int(generator.choice([1, 500])), 2))
+                counts = counter.count(np.concatenate([lo, lo]), np.concatenate([lo + 1, lo + 1]))
+                # The step may have moved on meanwhile; within one call a box has one answer.
+                assert np.array_equal(counts[: len(lo)], counts[len(lo) :])
+            if generator.random() < 0.02:
+                assert counter.grid(error=True).value.shape == shape
+        return added
+
+    added = run_together(work)
+    counter.advance()
+    assert np.array_equal(whole(counter.grid().value), np.sum(added, axis=0))
+
+
 def test_threads_that_release_one_step_together_get_one_answer() -> None:
     cells = fg.ContinualVector(5000, horizon=50, privacy=fg.Zcdp(0.01))
     for _ in range(20):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import itertools
+import math
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -364,8 +365,9 @@ def test_arrays_of_datetime64_are_in_utc_where_the_ticks_have_a_zone() -> None:
 def test_missing_times_are_refused(missing: Any) -> None:
     with pytest.raises(ValueError, match="NaT"):
         Ticks("2026-01-01", "2026-02-01", "1d").step(missing)
-    with pytest.raises(TypeError, match="NoneType was given"):
-        Ticks("2026-01-01", "2026-02-01", "1d").step([None])
+    for column in [None, [None], ["2026-01-01", None], np.array(["2026-01-01", math.nan], dtype=object)]:
+        with pytest.raises(ValueError, match="must not be missing"):
+            Ticks("2026-01-01", "2026-02-01", "1d").step(column)
 
 
 def test_steps_have_the_shape_of_the_times() -> None:

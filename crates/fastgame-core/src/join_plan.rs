@@ -98,7 +98,7 @@ impl JoinBuilder {
     /// # Errors
     /// As [`JoinBuilder::build`].
     pub fn plan(&self, profile: JoinProfile) -> Result<JoinPlan> {
-        Ok(JoinPlan { builder: self.clone(), profile, vector: self.vector()?.plan()? })
+        Ok(JoinPlan { builder: self.clone(), profile, vector: self.vector()?.plan_of_sketch(&self.shape())? })
     }
 }
 

@@ -24,6 +24,8 @@ pub struct Plan {
     /// Of a sketch, whose answers are medians of cells.
     shape: Option<SketchShape>,
     lattice_step: f64,
+    /// Bytes beside the cells: hash functions, and the list of components.
+    beside: u64,
 }
 
 /// More than the structure itself takes, and the tables of a block's levels.
@@ -48,7 +50,15 @@ impl Builder {
             blocks: self.blocks.len() as u64,
             shape: None,
             lattice_step: checked.lattice.step(),
+            beside: 0,
         })
+    }
+}
+
+impl Builder {
+    /// As `plan`, for cells that keys are hashed to.
+    pub(crate) fn plan_of_sketch(&self, shape: &SketchShape) -> Result<Plan> {
+        Ok(Plan { beside: shape.hash().bytes() as u64, ..self.plan()? })
     }
 }
 
@@ -58,7 +68,7 @@ impl SketchBuilder {
     /// # Errors
     /// As [`SketchBuilder::build`].
     pub fn plan(&self) -> Result<Plan> {
-        Ok(Plan { shape: Some(self.shape()), ..self.vector()?.plan()? })
+        Ok(Plan { shape: Some(self.shape()), ..self.vector()?.plan_of_sketch(&self.shape())? })
     }
 
     /// The smallest sketch that is nearly as good as any, with the budget, horizon and policies set here.
@@ -110,7 +120,8 @@ impl RangeBuilder {
     /// # Errors
     /// As [`RangeBuilder::build`].
     pub fn vector_plan(&self) -> Result<Plan> {
-        self.vector()?.1.plan()
+        let (layout, vector) = self.vector()?;
+        Ok(Plan { beside: self.bytes_beside(&layout), ..vector.plan()? })
     }
 }
 
@@ -216,8 +227,8 @@ impl Plan {
     ) -> Result<Option<(SketchShape, &'a FrequencyProfile)>> {
         match (self.shape, profile) {
             (None, Some(_)) => Err(Error::Shape {
-                what: "a profile says what collides in a sketch; counters and vectors have a cell for each count, and an \
-                       error that does not depend on the data (leave the profile out)",
+                what: "a profile says what collides in a CountSketch; leave it out for other structures (the error of a box \
+                       takes a second moment)",
             }),
             (Some(shape), Some(profile)) if profile.keys() > 0 => Ok(Some((shape, profile))),
             _ => Ok(None),
@@ -243,9 +254,9 @@ impl Plan {
         self.cells_read(keys).saturating_mul(2)
     }
 
-    /// Memory in bytes before anything is read: 8 a cell.
+    /// Memory in bytes before anything is read: 8 a cell, and the hash functions.
     pub fn memory_at_start(&self) -> u64 {
-        self.size.saturating_mul(8)
+        self.size.saturating_mul(8).saturating_add(self.beside)
     }
 
     /// A bound on the memory in bytes whatever is read and when, if cells are read all together (a tree path of sums for
@@ -253,7 +264,7 @@ impl Plan {
     /// cell after 15 reads at random times, 9 after 250.
     pub fn memory_at_most(&self, together: bool) -> u64 {
         let path = u64::from(self.calibration.levels() + 1);
-        let fixed = FIXED_BYTES * (1 + self.blocks);
+        let fixed = (FIXED_BYTES * (1 + self.blocks)).saturating_add(self.beside);
         let counters_and_paths = self.size.saturating_mul(8 * (1 + path)).saturating_add(fixed);
         // A single cell is always read together with all the others.
         if together || self.size == 1 {

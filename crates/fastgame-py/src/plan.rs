@@ -135,6 +135,12 @@ impl Plan {
     fn replace(&self, py: Python<'_>, changes: Option<&Bound<'_, PyDict>>) -> PyResult<Self> {
         let keywords = self.parameters.keywords(py)?;
         if let Some(changes) = changes {
+            // A grid is given in one of two ways.
+            for (new, old) in [("shape", "axes"), ("axes", "shape")] {
+                if changes.contains(new)? && !changes.contains(old)? && keywords.contains(old)? {
+                    keywords.del_item(old)?;
+                }
+            }
             keywords.update(changes.as_mapping())?;
         }
         Self::new(Parameters::of_kind(self.parameters.kind(), &keywords)?)
@@ -235,6 +241,9 @@ impl Plan {
             return Err(PyValueError::new_err(format!(
                 "second_moment must be a number that is at least 0; {second_moment} was given"
             )));
+        }
+        if lo.is_none() && hi.is_some() {
+            return Err(PyTypeError::new_err("a box is given by two corners; hi was given without lo"));
         }
         let cost: BoxError = match (lo, sides) {
             (None, None) => range.of_random_boxes(),

@@ -198,8 +198,7 @@ impl RangeCounter {
 
     /// Memory in use, in bytes; the hash functions included.
     pub fn memory(&self) -> usize {
-        let components = self.layout.components.capacity() * size_of_val(&self.layout.components[0]);
-        self.vector.memory() + components + self.hash.as_ref().map_or(0, HashFamily::bytes)
+        self.vector.memory() + self.layout.bytes() + self.hash.as_ref().map_or(0, HashFamily::bytes)
     }
 
     /// Adds weighted points at the present step, each an update of its own; all or nothing. `points` has the coordinates of one

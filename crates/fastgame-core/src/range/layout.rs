@@ -158,6 +158,11 @@ impl Layout {
         Ok(blocks)
     }
 
+    /// Memory of the list of components.
+    pub(crate) fn bytes(&self) -> usize {
+        self.components.capacity() * size_of::<Component>()
+    }
+
     /// How many cells an update moves, the squared sensitivity to a weight of one.
     pub(crate) fn moved(&self) -> u32 {
         // At most 2^16 components of at most 63 rows.

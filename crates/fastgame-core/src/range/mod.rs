@@ -202,10 +202,20 @@ impl RangeBuilder {
     }
 
     fn assemble(&self, layout: Layout, vector: ContinualVector) -> RangeCounter {
+        let hash = self.hash(&layout);
+        RangeCounter::new(self.clone(), layout, hash, vector)
+    }
+
+    /// There are none if all components are dense.
+    fn hash(&self, layout: &Layout) -> Option<HashFamily> {
         let SketchShape { width, depth, hash_seed, .. } = self.shape.sketch();
         let sketched = layout.dense() < layout.components.len();
-        let hash = sketched.then(|| HashFamily::new(hash_seed, depth, width.trailing_zeros()));
-        RangeCounter::new(self.clone(), layout, hash, vector)
+        sketched.then(|| HashFamily::new(hash_seed, depth, width.trailing_zeros()))
+    }
+
+    /// Memory beside the cells.
+    pub(crate) fn bytes_beside(&self, layout: &Layout) -> u64 {
+        (layout.bytes() + self.hash(layout).as_ref().map_or(0, HashFamily::bytes)) as u64
     }
 }
 

@@ -160,7 +160,7 @@ impl RangePlan {
         self.layout.moved()
     }
 
-    /// Memory in bytes before anything is read: 8 a cell. What reads add to it is in
+    /// Memory in bytes of the cells before anything is read: 8 each. What is beside them, and what reads add, is in
     /// [`RangeBuilder::vector_plan`].
     pub fn memory_at_start(&self) -> u64 {
         (self.layout.cells as u64).saturating_mul(8)
