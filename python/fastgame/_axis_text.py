@@ -12,7 +12,9 @@ _AXIS = (
     "name:lo:hi:bins (numbers), name:lo:hi (a bin for each integer), name:start:end:every (dates, such as "
     "when:2013-01-01:2014-01-01:1mo), or name:A,B,C (categories)"
 )
-_DATE = re.compile(r"\d{4}-\d{2}-\d{2}$", re.ASCII)
+_TIME = r"\d{4}-\d{2}-\d{2}(?:[T ]\d{2}(?::\d{2}(?::\d{2}(?:\.\d+)?)?)?(?:Z|[+-]\d{2}:?\d{2})?)?"
+_DATES = re.compile(rf"([^:]+):({_TIME}):({_TIME}):([0-9a-z]+)", re.ASCII)
+_BETWEEN = re.compile(rf"({_TIME})?:({_TIME})?", re.ASCII)
 
 
 def axis_of(text: str, tz: str | None = None) -> Axis:
@@ -21,12 +23,16 @@ def axis_of(text: str, tz: str | None = None) -> Axis:
     try:
         if not name:
             raise ValueError("it has no name")
+        dates = _DATES.fullmatch(text)
+        if dates is not None:
+            return axis.Datetime(dates[2], dates[3], dates[4], tz=tz, name=dates[1])
         if len(parts) == 1:
-            return axis.StrCategory(parts[0].split(","), name=name)
+            categories = [category.strip() for category in parts[0].split(",")]
+            if not all(categories):
+                raise ValueError("a category has no name")
+            return axis.StrCategory(categories, name=name)
         if len(parts) == 2:
             return axis.Integer(int(parts[0]), int(parts[1]), name=name)
-        if len(parts) == 3 and _DATE.match(parts[0]):
-            return axis.Datetime(parts[0], parts[1], parts[2], tz=tz, name=name)
         if len(parts) == 3:
             return axis.Regular(int(parts[2]), float(parts[0]), float(parts[1]), name=name)
     except ValueError as error:
@@ -51,12 +57,18 @@ def box_of(text: str, axes: dict[str, Axis]) -> dict[str, Any]:
 
 def _bounds(text: str, known: Axis, box: str) -> Any:
     if isinstance(known, axis.StrCategory):
-        return text
+        return text.strip()
+    if isinstance(known, axis.Datetime):
+        between = _BETWEEN.fullmatch(text.strip())
+        if between is None:
+            raise ValueError(
+                f"the box {box!r} must say from:to for {known.name!r}, in dates or ISO times, or empty ends"
+            )
+        return between[1], between[2]
     low, colon, high = text.partition(":")
     if not colon:
         raise ValueError(f"the box {box!r} must say from:to for {known.name!r} (either may be empty: the end)")
-    kind = str if isinstance(known, axis.Datetime) else _number
-    return tuple(None if not bound.strip() else kind(bound) for bound in (low, high))
+    return tuple(None if not bound.strip() else _number(bound) for bound in (low, high))
 
 
 def _number(text: str) -> float | int:

@@ -361,6 +361,18 @@ def _numbers(values: pa.Array) -> pa.Array:
         return pa.concat_arrays(cast_each(values, pa.float64()))
 
 
+def whole_numbers(values: pa.Array) -> pa.Array | None:
+    """Of text or decimals, those that are integers of 64 bits; None for columns of numbers. Floats would round them."""
+    if not (is_text(values.type) or pa.types.is_decimal(values.type)):
+        return None
+    if is_text(values.type):
+        values = pc.utf8_trim_whitespace(_valid(values))
+        form = pc.match_substring_regex(values, r"^[+-]?\d{1,19}$").fill_null(False)
+        values = pc.replace_substring_regex(values, r"^\+", "")
+        values = pc.if_else(form, values, pa.scalar(None, values.type))
+    return pa.concat_arrays(cast_each(values, pa.int64())) if len(values) else values.cast(pa.int64())
+
+
 def cast_each(values: pa.Array, kind: pa.DataType) -> list[pa.Array]:
     """The values in another type; null where that fails. Halves again and again, as few fail."""
     try:

@@ -31,9 +31,10 @@ from fastgame._events import (
     key_column,
     numbers_of,
     value_type,
+    whole_numbers,
 )
 from fastgame._ticks import Ticks
-from fastgame.axis import Axis, Datetime, StrCategory
+from fastgame.axis import Axis, Datetime, Regular, StrCategory, Variable
 
 Floats = npt.NDArray[np.float64]
 
@@ -287,7 +288,7 @@ class RangeSink(Sink):
             raise TypeError(f"key must name a column for each of the {dims} axes; {self.keys or 'none'} was given")
         if feed.boxes is None:
             raise TypeError("boxes must be the public list of boxes that a RangeCounter releases; none was given")
-        named = feed.boxes if isinstance(feed.boxes, Mapping) else {box_name(box): box for box in feed.boxes}
+        named = _named(feed.boxes)
         if not named:
             raise ValueError("boxes must have at least one box; none was given")
         if self.top is not None and not 1 <= self.top <= len(named):
@@ -345,15 +346,22 @@ class RangeSink(Sink):
             places[np.asarray(values.is_null())] = -1
             return places
         numbers, missing = numbers_of(values)
-        if axis is not None:
-            places = axis.index(numbers)
-        else:
-            whole = numbers == np.rint(numbers)
-            inside = whole & (numbers >= 0) & (numbers < self.structure.shape[number])
-            places = np.where(inside, np.where(inside, numbers, 0).astype(np.int64), -1)
+        places = self._places_of_numbers(number, numbers)
         if missing is not None:
             places[missing] = -1
+        exact = whole_numbers(values)
+        if exact is not None and not isinstance(axis, Regular | Variable):
+            # Beyond 2^53 floats are not the integers that were written.
+            there = np.asarray(exact.is_valid())
+            places[there] = self._places_of_numbers(number, np.asarray(exact.drop_null()))
         return places
+
+    def _places_of_numbers(self, number: int, numbers: Any) -> Any:
+        if self.axes is not None:
+            return self.axes[number].index(numbers)
+        whole = numbers == np.rint(numbers)
+        inside = whole & (numbers >= 0) & (numbers < self.structure.shape[number])
+        return np.where(inside, np.where(inside, numbers, 0).astype(np.int64), -1)
 
     def update(self, taken: list[pa.Array], weights: Any, count: int) -> None:
         """As `Sink.update`."""
@@ -420,6 +428,25 @@ def _keys_of(batch: pa.RecordBatch, names: Sequence[str]) -> tuple[list[pa.Array
         for name, values in zip(names, found, strict=True)
     ]
     return found, bad
+
+
+def _named(boxes: Any) -> dict[str, Any]:
+    """Boxes by name."""
+    if isinstance(boxes, Mapping):
+        if not all(isinstance(name, str) for name in boxes):
+            raise TypeError("boxes must be a list of boxes, or a dict of them by name (text)")
+        return dict(boxes)
+    if isinstance(boxes, str | bytes) or not hasattr(type(boxes), "__iter__"):
+        raise TypeError(f"boxes must be a list of boxes, or a dict of them by name; {boxes!r} was given")
+    named: dict[str, Any] = {}
+    for box in boxes:
+        if not isinstance(box, Mapping) and not (isinstance(box, tuple | list) and len(box) == 2):
+            raise TypeError(f"a box is a dict from the names of axes to (from, to), or two corners; {box!r} was given")
+        name = box_name(box)
+        if name in named:
+            raise ValueError(f"a box stands twice among those to release, or two have one name: {name!r}")
+        named[name] = box
+    return named
 
 
 def box_name(box: Any) -> str:

@@ -178,6 +178,8 @@ def _named_boxes(axes: tuple[Axis, ...], given: Mapping[str, Any]) -> tuple[Plac
                 raise ValueError(f"the bounds of {axis.name!r} must be as many; {len(low)} and {len(high)} were given")
             sides.append([axis.interval(pair) for pair in zip(low, high, strict=True)])
             counts.add(length)
+        elif _is_single(bounds) or isinstance(bounds, slice):
+            raise TypeError(f"a box of the axis {axis.name!r} is (from, to); {bounds!r} was given")
         else:
             # Categories, or pairs.
             sides.append([axis.interval(bound) for bound in bounds])
@@ -200,7 +202,13 @@ def values(axes: tuple[Axis, ...] | None, places: list[int], shape: list[int]) -
         found: Any = np.array(places, dtype=np.int64).reshape(shape)
         return int(found) if found.ndim == 0 else found
     keys = [axes[0].key(place) for place in places]
-    return keys[0] if not shape else np.array(keys).reshape(shape)
+    if not shape:
+        return keys[0]
+    # Minus infinity would make floats of integers.
+    mixed = any(isinstance(key, int) and abs(key) > 1 << 53 for key in keys) and any(
+        isinstance(key, float) for key in keys
+    )
+    return np.array(keys, dtype=object if mixed else None).reshape(shape)
 
 
 def cdf(counter: Any, x: Any) -> Any:

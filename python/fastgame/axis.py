@@ -242,10 +242,10 @@ class Regular(Axis):
         """As `Axis.label` says."""
         place -= self.underflow
         if place < 0:
-            return f"< {self.start:g}"
+            return f"< {self.start:.12g}"
         if place == self.size:
-            return f">= {self.stop:g}"
-        return f"[{self._edge(place):g}, {self._edge(place + 1):g})"
+            return f">= {self.stop:.12g}"
+        return f"[{self._edge(place):.12g}, {self._edge(place + 1):.12g})"
 
 
 class Variable(Axis):
@@ -446,8 +446,19 @@ class Datetime(Axis):
         return instants.astype("datetime64[us]")
 
     def index(self, values: Any) -> Places:
-        """As `Axis.index`; NaT has no bin."""
-        return self.index_instants(*self.ticks.instants(values))
+        """As `Axis.index`; NaT has no bin, nor has text that is no time."""
+        if not isinstance(values, list | tuple):
+            return self.index_instants(*self.ticks.instants(values))
+        found, none = np.zeros(len(values), dtype=np.int64), np.zeros(len(values), dtype=bool)
+        for position, value in enumerate(values):
+            try:
+                (found[position],), (none[position],) = self.ticks.instants([value])
+            except ValueError:
+                # One bad element decides over itself alone.
+                if not isinstance(value, str) or _is_time(value):
+                    raise
+                none[position] = True
+        return self.index_instants(found, none)
 
     def index_instants(self, instants: npt.NDArray[np.int64], none: npt.NDArray[np.bool_]) -> Places:
         """As `index`, of microseconds since 1970, some of which are none."""
@@ -456,9 +467,10 @@ class Datetime(Axis):
 
     def bound(self, value: Any) -> int:
         """As `Axis.bound` says."""
-        (instant,), (missing,) = self.ticks.instants([value])
-        if missing:
+        no_time = type(value).__name__ == "NaTType" or (isinstance(value, np.datetime64) and np.isnat(value))
+        if no_time or _is_missing(value):
             self._refuse(value, self.ticks.start.isoformat(), self.ticks.time(1).isoformat())
+        instant = self.ticks.instant(value)
         if instant == self._first:
             return int(self.underflow)
         step = int(np.clip(self.ticks.locate(np.array([instant - 1]))[0], 1, self.size))
@@ -504,7 +516,9 @@ class StrCategory(Axis):
     """
 
     def __init__(self, categories: Sequence[str], *, name: str | None = None, overflow: bool = True) -> None:
-        given = () if isinstance(categories, str) or not isinstance(categories, Iterable) else tuple(categories)
+        # A set has another order in every process.
+        listed = isinstance(categories, Iterable) and not isinstance(categories, str | set | frozenset)
+        given = tuple(categories) if listed else ()
         if not given or not all(isinstance(category, str) for category in given):
             raise TypeError("categories must be a list of text, with one at least")
         self.categories = tuple(str(category) for category in given)
@@ -569,6 +583,15 @@ class StrCategory(Axis):
         return self._shown(repr(list(self.categories)), flows=("overflow",))
 
 
+def _is_time(text: str) -> bool:
+    """Whether text is a time at all, with or without a zone."""
+    try:
+        Ticks(text, text, "1d")
+    except ValueError as error:
+        return "end must be after start" in str(error)
+    return True
+
+
 def _listed(words: Sequence[str]) -> str:
     shown = ", ".join(map(repr, words[:8]))
     return shown if len(words) <= 8 else f"{shown} and {len(words) - 8} more"
@@ -590,6 +613,8 @@ def _listed_with_nulls(values: Any) -> list[Any] | None:
 
 def _array(values: Any, what: str) -> tuple[npt.NDArray[Any], npt.NDArray[np.bool_]]:
     """One-dimensional, with zeros for what is missing, and what is: so integers beside it stay integers."""
+    if isinstance(values, np.ma.MaskedArray):
+        return np.ma.getdata(values).reshape(-1), np.ma.getmaskarray(values).reshape(-1)
     given = _listed_with_nulls(values)
     if given is None:
         array = np.asarray(values).reshape(-1)

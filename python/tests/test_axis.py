@@ -399,13 +399,14 @@ def test_times_with_and_without_a_zone_do_not_mix() -> None:
         for column in [[wrong], pd.Series([wrong]), pl.Series([wrong]), pa.array([wrong]), [naive, aware]]:
             with pytest.raises(ValueError, match="time zone"):
                 one.index(column)
-        with pytest.raises(ValueError, match="time zone"):
-            one.bound(wrong)
+    with pytest.raises(ValueError, match="time zone"):
+        without.bound(aware)
+    # As the edges were given: a reading of the clocks there.
+    assert within.bound(naive) == within.bound(naive.replace(tzinfo=UTC)) == 2
     for junk in [[5], [1.5], [b"2026-01-01"], [True]]:
         with pytest.raises(TypeError):
             without.index(junk)
-    with pytest.raises(ValueError):
-        without.index(["soon"])
+    assert without.index(["soon"]).tolist() == [-1]
 
 
 def test_categories() -> None:
@@ -566,3 +567,22 @@ def test_messages_name_the_axis() -> None:
         Regular(10, 0, 1, name="price").index(["1"])
     with pytest.raises(ValueError, match="the axis 'price' has no edge"):
         Regular(10, 0, 1, name="price").bound(0.55)
+
+
+def test_masked_elements_have_no_bin() -> None:
+    masked: Any = np.ma.array([1, 2, 3], mask=[False, True, False])
+    assert Integer(0, 5).index(masked).tolist() == [2, -1, 4]
+    assert Regular(5, 0, 5).index(masked).tolist() == [2, -1, 4]
+
+
+def test_text_that_is_no_time_has_no_bin_and_leaves_the_others_theirs() -> None:
+    days = Datetime("2026-01-01", "2026-01-08", "1d")
+    assert days.index(["2026-01-02", "junk", None, "2026-01-30"]).tolist() == [2, -1, -1, 8]
+    with pytest.raises(ValueError, match="has a time zone"):
+        days.index(["2026-01-02T00:00Z"])
+
+
+def test_large_integers_beside_an_underflow_stay_integers() -> None:
+    from fastgame._ranges import values  # noqa: PLC0415
+
+    assert values((Integer(2**60, 2**60 + 9),), [0, 2], [2]).tolist() == [-math.inf, 2**60 + 1]

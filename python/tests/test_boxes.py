@@ -71,3 +71,12 @@ def test_regular_edges_at_whole_numbers_hold_them(start: int, width: float) -> N
         assert (axis.edges == edges).all()
         assert (axis.index(edges) == np.arange(bins + 1) + 1).all()
         assert [axis.bound(edge) for edge in edges] == list(range(1, bins + 2))
+
+
+def test_boxes_that_are_none_or_have_one_name_are_refused() -> None:
+    ticks = fg.Ticks("2026-01-01", "2026-01-08", "1d")
+    given: Any
+    for given in [[((0,), (5,)), ((0,), (5,))], "x=0:5", 5, [5], {1: ((0,), (5,))}]:
+        counter = fg.RangeCounter(shape=8, horizon=7, privacy=fg.Zcdp(1))
+        with pytest.raises((TypeError, ValueError), match="box"):
+            fg.replay({"t": [], "x": []}, ticks, counter, time="t", key="x", boxes=given)

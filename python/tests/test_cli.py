@@ -336,7 +336,7 @@ def test_keys_are_no_formulas_in_pictures_and_may_begin_with_a_line(run: Run) ->
     assert run(*TOP, "--plot", "out.png")[0] == 0
 
 
-@pytest.mark.parametrize("command", [[], ["count"], ["top"], ["plan"]])
+@pytest.mark.parametrize("command", [[], ["count"], ["top"], ["plan"], ["range"], ["join"]])
 def test_help_and_version_are_shown(run: Run, command: list[str]) -> None:
     code, out, err = run(*command, "--help")
     assert (code, err) == (0, "")
@@ -344,7 +344,7 @@ def test_help_and_version_are_shown(run: Run, command: list[str]) -> None:
     assert run("--version")[:2] == (0, f"fastgame {fg.__version__}\n")
 
 
-@pytest.mark.parametrize("command", ["count", "top", "plan"])
+@pytest.mark.parametrize("command", ["count", "top", "plan", "range", "join"])
 def test_the_example_of_the_help_runs_in_an_empty_folder(run: Run, command: str) -> None:
     example = run(command, "--help")[1].partition("example:\n")[2]
     assert example.count("fastgame ") >= 1
@@ -639,3 +639,81 @@ sys.exit(_cli.main({COUNT!r}))
 def test_a_format_is_checked_before_reading(run: Run, form: str, message: str) -> None:
     code, out, err = run(*COUNT, "--time-format", form)
     assert (code, out) == (2, "") and message in err, err
+
+
+RANGE = ["range", "visits.csv", *CLOCK, "--rho", "1e8", "--width", "64"]
+
+
+def test_ranges_of_the_command_line_are_those_counted_by_hand(run: Run, folder: Path) -> None:
+    rows = [
+        f"2026-01-0{1 + k % 6} 10:00,{k * 7 % 90},{'north' if k % 3 else 'south'},2026-02-{1 + k % 27:02d}T0{k % 9}:30"
+        for k in range(60)
+    ]
+    lines = [
+        "time,age,site,when,id",
+        *(f"{row},{2**60 + k}" for k, row in enumerate(rows)),
+        "2026-01-02,x,,no time,1.5",
+    ]
+    (folder / "visits.csv").write_text("\n".join(lines) + "\n")
+    axes = ["--axis", "age:0:100:20", "--axis", "site: north, south", "--axis", "when:2026-02-01:2026-03-01:1h"]
+    day = "when=2026-02-03T05:00:2026-02-03T07:00"
+    boxes = ["age=30:60", "age=:50,site= south", "when=2026-02-03:2026-02-09T05:00", day]
+    given = [word for box in boxes for word in ("--box", box)]
+    code, out, err = run(*RANGE, *axes, *given, "--format", "json")
+    assert code == 0 and "left out 1: no bin for 'age'" in err, err
+    last = [row for row in json.loads(out) if row["time"].startswith("2026-01-08")]
+    expected = [0, 0, 0, 0]
+    for row in rows:
+        _, age, site, when = row.split(",")
+        expected[0] += 30 <= int(age) < 60
+        expected[1] += int(age) < 50 and site == "south"
+        expected[2] += "2026-02-03" <= when < "2026-02-09T05:00"
+        expected[3] += "2026-02-03T05:00" <= when < "2026-02-03T07:00"
+    assert [row["box"] for row in last] == boxes
+    # Fine components of three axes are sketched: what collides is in the stated error.
+    assert all(abs(row["value"] - count) <= max(0.5, 6 * row["std"]) for row, count in zip(last, expected, strict=True))
+    # Integers that no float holds.
+    ids = ["--axis", f"id:{2**60}:{2**60 + 100}", "--box", f"id={2**60 + 3}:{2**60 + 4}"]
+    (folder / "boxes.txt").write_text(f"id={2**60 + 7}:{2**60 + 11}\n")
+    out = run(*RANGE, *ids, "--boxes", "boxes.txt", "--format", "json")[1]
+    assert [round(row["value"]) for row in json.loads(out)[-2:]] == [1, 4]
+
+
+def test_date_axes_are_in_the_zone_of_the_clock(run: Run, folder: Path) -> None:
+    rows = ["time,when", "2026-01-02T10:00Z,2026-03-08T04:30Z", "2026-01-02T10:00Z,2026-03-08T05:30Z"]
+    (folder / "visits.csv").write_text("\n".join(rows) + "\n")
+    axis = ["--tz", "America/New_York", "--axis", "when:2026-03-01:2026-04-01:1d"]
+    boxes = ["--box", "when=2026-03-08:2026-03-09", "--box", "when=2026-03-08T00:00-05:00:"]
+    code, out, err = run(*RANGE, *axis, *boxes, "--format", "json")
+    assert code == 0, err
+    assert [round(row["value"]) for row in json.loads(out)[-2:]] == [1, 1]
+
+
+AGE = ["--axis", "age:0:100:20"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([], "required: --axis"),
+        (AGE, "name the boxes to report"),
+        ([*AGE, "--box", "age=0:51"], "has no edge 51; the nearest are 50"),
+        ([*AGE, "--box", "size=0:50"], "there is no axis 'size'"),
+        ([*AGE, "--box", "age"], "a box is name=lo:hi"),
+        ([*AGE, "--box", "age=5"], "must say from:to"),
+        ([*AGE, "--box", "age=0:5:9"], "is no number"),
+        ([*AGE, "--box", "age=0:5", "--box", "age=0:5"], "stands twice"),
+        (["--axis", "age:0:x", "--box", "age=0:5"], "cannot be read as"),
+        (["--axis", "age:0:1:2:3:4", "--box", "age=0:5"], "an axis is"),
+        (["--axis", "site:a,", "--box", "site=a"], "a category has no name"),
+        ([*AGE, "--box", "age=0:50", "--levels", "9"], "levels must be"),
+        ([*AGE, "--box", "age=0:50", "--levels", "x"], "--levels must be"),
+        (["--axis", "when:2026-01-01:2026-02-01:1d", "--box", "when=3:4"], "in dates or ISO times"),
+        ([*AGE, "--boxes", "nothing.txt"], "No such file"),
+    ],
+    ids=lambda given: " ".join(given[1:]) if isinstance(given, list) else "",
+)
+def test_bad_ranges_are_one_line(run: Run, arguments: list[str], message: str) -> None:
+    code, out, err = run(*RANGE, *arguments)
+    assert (code, out) == (2, "") and err.startswith("fastgame range: error: ") and err.count("\n") == 1
+    assert message in err, err
