@@ -339,6 +339,26 @@ class RangeCounter(Structure):
         invalid: _Invalid = "raise",
         insecure_seed: SupportsIndex | None = None,
     ) -> Plan: ...
+    @staticmethod
+    def suggest(
+        *,
+        horizon: SupportsIndex,
+        privacy: Budget,
+        points: SupportsIndex,
+        shape: SupportsIndex | Sequence[SupportsIndex] | None = None,
+        axes: Axis | Sequence[Axis] | None = None,
+        sides: SupportsIndex | _Integers | None = None,
+        confidence: _Float = 0.95,
+        max_cells: SupportsIndex = 16777216,
+        max_weight: SupportsIndex = 1,
+        hash_seed: SupportsIndex | None = None,
+        mechanism: _Mechanism = "tree",
+        protect: _Protect = "update",
+        contributions: SupportsIndex = 1,
+        on_excess: _OnExcess = "error",
+        invalid: _Invalid = "raise",
+        insecure_seed: SupportsIndex | None = None,
+    ) -> Plan: ...
     @property
     def shape(self) -> tuple[int, ...]: ...
     @property
@@ -539,6 +559,7 @@ class Plan:
         at: SupportsIndex | None = None,
         profile: _Profile | None = None,
     ) -> float: ...
+    def zero_would_do(self, points: SupportsIndex, *, confidence: _Float = 0.95) -> bool: ...
     def join_terms(self, profile: JoinProfile) -> JoinTerms: ...
     @property
     def components(self) -> tuple[int, int]: ...

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import operator
 from collections.abc import Iterable, Mapping, Sequence, Set
@@ -308,3 +309,44 @@ def _edges(counter: Any, axis: int, cut: Places) -> Any:
         return cut
     known = counter.axes[axis]
     return known._edges_at(np.clip(cut - known.inner[0], 0, known.size))
+
+
+#: What a suggestion chooses among.
+_LEVELS, _DEPTHS = (1, 2, 3, 4), (3, 5)
+_NEAR_BEST = 1.1
+
+
+def suggest(
+    *,
+    points: Any,
+    sides: Any = None,
+    confidence: float = 0.95,
+    max_cells: Any = 1 << 24,
+    **parameters: Any,
+) -> Any:
+    """The plan with the fewest cells whose boxes are nearly as good as any: see `RangeCounter.suggest`."""
+    from fastgame._core import RangeCounter  # noqa: PLC0415 (imports this module)
+
+    count, most = operator.index(points), operator.index(max_cells)
+    if count < 0:
+        raise ValueError(f"points must be at least 0; {count} was given")
+    if most < 1:
+        raise ValueError(f"max_cells must be at least 1; {most} was given")
+    for name in ("width", "depth", "levels", "estimator"):
+        if name in parameters:
+            raise TypeError(f"RangeCounter.suggest() looks for {name}; leave it out")
+    # Each point in a rectangle of its own is the least that collides.
+    found = []
+    for levels, depth in itertools.product(_LEVELS, _DEPTHS):
+        for bits in range(6, 25):
+            plan = RangeCounter.plan(levels=levels, depth=depth, width=1 << bits, **parameters)
+            if plan.cells <= most:
+                error = plan.box(sides=sides, confidence=confidence, second_moment=float(count)).error
+                found.append((error, plan.cells, plan))
+            if plan.components[0] == plan.components[1] or plan.cells > most:
+                break  # wider changes nothing, or has more cells
+    if not found:
+        raise ValueError(f"max_cells must be larger: no structure for this grid has {most} cells or fewer")
+    least = min(error for error, _, _ in found)
+    good = [(cells, error, number) for number, (error, cells, _) in enumerate(found) if error <= _NEAR_BEST * least]
+    return found[min(good)[2]][2]

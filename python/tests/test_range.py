@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import itertools
 import math
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -1086,3 +1087,84 @@ def test_whatever_is_given_is_taken_or_refused_with_a_documented_error(one: Any,
         for call in [*calls, lambda given, bare=bare: bare.count(given, other)]:
             error = raised_by(lambda call=call: call(one))  # type: ignore[misc]
             assert error is None or isinstance(error, (*DOCUMENTED, MemoryError)), (call, error)
+
+
+def test_quantiles_are_a_function_of_released_counts() -> None:
+    # The descent again, from what `count` releases at the same sealed step: reads that depended on the exact counts
+    # would take another way. Noise is far above the counts here, so that releases and counts say different things.
+    for seed in range(30):
+        counter = fg.RangeCounter(shape=200, horizon=4, privacy=fg.Zcdp(1e-4), insecure_seed=seed, hash_seed=1)
+        counter.update(np.random.default_rng(seed).integers(0, 200, 50))
+        qs = [0.0, 0.1, 0.5, 0.9, 1.0]
+        found = counter.quantile(qs).tolist()
+        total = counter.count([0], [200])[0]
+        for q, place in zip(qs, found, strict=True):
+            start = 0
+            for level in range(7, -1, -1):
+                middle = start + (1 << level)
+                if middle < 200 and counter.count([0], [middle])[0] < q * total:
+                    start = middle
+            assert start == place
+        assert counter.quantile(qs).tolist() == found
+
+
+def test_heavy_hitters_are_a_function_of_released_counts() -> None:
+    # As above: with the paper's structure the count of a dyadic interval is that of its node.
+    for seed in range(30):
+        counter = fg.RangeCounter(
+            shape=64, levels="dyadic", estimator="cover", horizon=4, privacy=fg.Zcdp(0.01), insecure_seed=seed
+        )
+        counter.update(np.random.default_rng(seed).zipf(1.5, 500) % 64)
+        threshold = 2.0 * counter.noise_std()
+        found = counter.heavy_hitters(threshold)
+        nodes = [(0, 32), (32, 64)]
+        for length in (32, 16, 8, 4, 2, 1):
+            least = threshold if length == 1 else threshold - 2 * counter.noise_std()
+            counts = {node: counter.count([node[0]], [node[1]])[0] for node in nodes}
+            nodes = [node for node in nodes if counts[node] >= least]
+            if length > 1:
+                nodes = [half for lo, hi in nodes for half in ((lo, (lo + hi) // 2), ((lo + hi) // 2, hi))]
+        assert found.complete
+        assert [item.key for item in found.items] == [lo for lo, _ in sorted(nodes, key=lambda node: -counts[node])]
+        assert counter.heavy_hitters(threshold) == found
+
+
+def test_a_suggested_structure_is_small_and_nearly_best() -> None:
+    given: dict[str, Any] = {"horizon": 8_760, "privacy": fg.Zcdp(0.5), "shape": (256, 100), "protect": "lifetime"}
+    best = fg.RangeCounter.suggest(points=100_000, max_cells=50_000, **given)
+    assert best.cells <= 50_000 and best.parameters["protect"] == "lifetime"
+    errors = {}
+    for levels, depth, bits in itertools.product((1, 2, 3, 4), (3, 5), range(6, 17)):
+        plan = fg.RangeCounter.plan(levels=levels, depth=depth, width=1 << bits, **given)
+        if plan.cells <= 50_000:
+            errors[plan.cells, levels, depth, bits] = plan.box(second_moment=100_000).error
+    least = min(errors.values())
+    assert best.box(second_moment=100_000).error <= 1.1 * least
+    assert best.cells == min(cells for (cells, *_), error in errors.items() if error <= 1.1 * least)
+    small = fg.RangeCounter.suggest(points=100_000, sides=(3, 3), **given)
+    other = fg.RangeCounter.plan(**given).box(sides=(3, 3), second_moment=100_000).error
+    assert small.box(sides=(3, 3), second_moment=100_000).error <= 1.1 * other
+    bad: dict[str, Any]
+    for bad, message in [
+        ({"points": -1}, "points must be at least 0"),
+        ({"points": 5, "max_cells": 0}, "max_cells must be at least 1"),
+        ({"points": 5, "max_cells": 10}, "max_cells must be larger"),
+        ({"points": 5, "width": 64}, "looks for width"),
+    ]:
+        with pytest.raises((ValueError, TypeError), match=message):
+            fg.RangeCounter.suggest(**given, **bad)
+
+
+def test_a_plan_says_when_zero_would_do_as_well() -> None:
+    plan = fg.RangeCounter.plan(shape=(1024, 1024), horizon=8_760, privacy=fg.Zcdp(0.5))
+    error = plan.box(second_moment=0).error
+    assert plan.zero_would_do(10) and plan.zero_would_do(int(error) - 1) and not plan.zero_would_do(10 * int(error))
+    with pytest.raises(TypeError, match="has no boxes"):
+        fg.ContinualCounter.plan(horizon=2, privacy=fg.Zcdp(1)).zero_would_do(3)
+
+
+def test_structures_beyond_memory_are_refused_before_they_are_made() -> None:
+    for shape, width in [((2**40, 2**40), 2**30), ((2**20, 2**20), 2**30)]:
+        with pytest.raises((ValueError, MemoryError)) as refusal:
+            fg.RangeCounter(shape=shape, width=width, depth=63, horizon=3, privacy=fg.Zcdp(0.5))
+        assert re.search(r"8 bytes each\); \d{9,} was given", str(refusal.value))

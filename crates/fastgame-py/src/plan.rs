@@ -169,6 +169,29 @@ impl Plan {
         Ok((range.of_random_boxes().cells_read() * keys.unwrap_or(1) as f64).ceil() as u64)
     }
 
+    /// Whether answering 0 for every box would do as well as this range counter: with so many points no box is off by more
+    /// than that, and the error of a random box is no smaller (Lemma 4.2). A coarser grid, fewer axes, more points or a larger
+    /// budget are needed then.
+    ///
+    /// Parameters
+    /// ----------
+    /// points : int
+    ///     How many points there are at most.
+    /// confidence : float
+    #[pyo3(
+        signature = (points, *, confidence = Argument::Absent),
+        text_signature = "($self, points, *, confidence=0.95)"
+    )]
+    fn zero_would_do(&self, points: &Bound<'_, PyAny>, confidence: Argument<'_>) -> PyResult<bool> {
+        let range = self.boxes()?;
+        let points = unsigned_parameter(points, "points", "an integer from 0 to 2^64 - 1")?;
+        let confidence = match confidence {
+            Argument::Given(given) => float_parameter(&given, "confidence")?,
+            Argument::Absent => 0.95,
+        };
+        Ok(range.zero_would_do(&range.of_random_boxes(), confidence, points).map_err(CoreError)?)
+    }
+
     /// The parts of the error of a join's estimate, for relations of a profile.
     ///
     /// Parameters

@@ -191,6 +191,36 @@ impl RangeCounter {
         Plan::new(Parameters::range(py, &Arguments::new(arguments))?)
     }
 
+    /// The plan with the fewest cells whose boxes are nearly as good as any: width, depth and levels are looked for.
+    ///
+    /// Levels 1 to 4, depths 3 and 5, and widths that are powers of two are compared by the error of random boxes (or of
+    /// boxes with given sides) with collisions of `points` points in rectangles of their own; of those within 10 % of the
+    /// least error the one with the fewest cells is taken.
+    ///
+    /// Parameters
+    /// ----------
+    /// horizon, privacy
+    ///     As for the class; so are all other keywords but width, depth, levels and estimator.
+    /// points : int
+    ///     About how many points there will be: a public guess.
+    /// sides : tuple of int, optional
+    ///     The side lengths of the boxes that matter, in coordinates of the grid.
+    /// confidence : float
+    /// max_cells : int
+    ///     The most cells that a structure may have.
+    ///
+    /// Returns
+    /// -------
+    /// Plan
+    #[staticmethod]
+    #[pyo3(signature = (**arguments), text_signature = "(*, horizon, privacy, points, shape=None, axes=None, sides=None, \
+        confidence=0.95, max_cells=16777216, max_weight=1, hash_seed=None, mechanism='tree', protect='update', \
+        contributions=1, on_excess='error', invalid='raise', insecure_seed=None)")]
+    fn suggest<'py>(py: Python<'py>, arguments: Option<&Bound<'py, PyDict>>) -> PyResult<Bound<'py, PyAny>> {
+        static SUGGEST: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+        imported(py, &SUGGEST, RANGES, "suggest")?.call((), arguments)
+    }
+
     /// The sizes of the grid, flow bins included.
     #[getter]
     fn shape<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
