@@ -1144,13 +1144,13 @@ def test_a_suggested_structure_is_small_and_nearly_best() -> None:
     small = fg.RangeCounter.suggest(points=100_000, sides=(3, 3), **given)
     other = fg.RangeCounter.plan(**given).box(sides=(3, 3), second_moment=100_000).error
     assert small.box(sides=(3, 3), second_moment=100_000).error <= 1.1 * other
-    bad: dict[str, Any]
-    for bad, message in [
+    cases: list[tuple[dict[str, Any], str]] = [
         ({"points": -1}, "points must be at least 0"),
         ({"points": 5, "max_cells": 0}, "max_cells must be at least 1"),
         ({"points": 5, "max_cells": 10}, "max_cells must be larger"),
         ({"points": 5, "width": 64}, "looks for width"),
-    ]:
+    ]
+    for bad, message in cases:
         with pytest.raises((ValueError, TypeError), match=message):
             fg.RangeCounter.suggest(**given, **bad)
 
