@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import operator
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence, Set, ValuesView
 from typing import Any
 
 import numpy as np
@@ -69,24 +69,23 @@ def _columns(axes: tuple[Axis, ...], given: Any) -> tuple[Sequence[Any], bool]:
     names = [axis.name for axis in axes]
     if isinstance(given, Mapping) or hasattr(type(given), "columns") or hasattr(type(given), "column_names"):
         return _columns_of_table(names, given)
-    if isinstance(given, tuple) and len(given) == len(axes):
+    if len(axes) == 1 and not (isinstance(given, tuple) and len(given) == 1):
+        return _column_of_one_axis(given)
+    if isinstance(given, tuple):
+        # Never rows: with as many rows as axes nobody could tell them from columns.
+        if len(given) != len(axes) or any(isinstance(part, tuple) for part in given):
+            raise ValueError(
+                f"a tuple is one of {len(axes)} values or columns, one for each axis; give points as a list of rows"
+            )
         single = all(_is_single(part) for part in given)
         return [[part] for part in given] if single else list(given), single
-    if len(axes) == 1:
-        single = _is_single(given)
-        if not single and np.ndim(given) > 1:
-            given = np.asarray(given)
-            if given.ndim > 2 or given.shape[1] != 1:
-                raise ValueError(f"points must have the shape (n,) or (n, 1), for one axis; {given.shape} was given")
-            given = given[:, 0]
-        return [[given] if single else given], single
     if isinstance(given, np.ndarray):
         if given.ndim not in (1, 2) or given.shape[-1] != len(axes):
             raise ValueError(
                 f"points must have the shape ({len(axes)},) for one, or (n, {len(axes)}); {given.shape} was given"
             )
         return list(np.atleast_2d(given).T), given.ndim == 1
-    if isinstance(given, str | bytes) or not isinstance(given, Iterable):
+    if isinstance(given, str | bytes | ValuesView) or not isinstance(given, Iterable):
         raise TypeError(f"points must have {len(axes)} values each; {type(given).__name__} was given")
     rows = list(given)
     if rows and all(_is_single(part) for part in rows) and len(rows) == len(axes):
@@ -95,6 +94,21 @@ def _columns(axes: tuple[Axis, ...], given: Any) -> tuple[Sequence[Any], bool]:
         if _is_single(row) or isinstance(row, Mapping | Set) or len(row) != len(axes):
             raise ValueError(f"points must have {len(axes)} values each; the one at position {position} has not")
     return [list(column) for column in zip(*rows, strict=True)] if rows else [[] for _ in axes], False
+
+
+def _column_of_one_axis(given: Any) -> tuple[Sequence[Any], bool]:
+    """As `_columns`."""
+    if isinstance(given, list) and any(isinstance(row, list | tuple) for row in given):
+        if not all(isinstance(row, list | tuple) and len(row) == 1 for row in given):
+            raise ValueError("points must be values, or rows of one value, for one axis; other rows were given")
+        given = [row[0] for row in given]
+    single = _is_single(given)
+    if not single and np.ndim(given) > 1:
+        given = np.asarray(given)
+        if given.ndim > 2 or given.shape[1] != 1:
+            raise ValueError(f"points must have the shape (n,) or (n, 1), for one axis; {given.shape} was given")
+        given = given[:, 0]
+    return [[given] if single else given], single
 
 
 def _one(rows: Places) -> Any:

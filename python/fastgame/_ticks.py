@@ -173,6 +173,10 @@ class Ticks:
         aware = _column_is_aware(times)
         if aware is not None and aware != (self._zone is not None):
             raise ValueError(zone_mismatch(self, aware, "the column of times"))
+        if isinstance(times, list | tuple) and any(isinstance(time, np.datetime64) for time in times):
+            # One by one: numpy would put all in the finest unit, in which the far ones do not fit.
+            parts = [self.instants(np.array([time]) if isinstance(time, np.datetime64) else [time]) for time in times]
+            return np.concatenate([part for part, _ in parts]), np.concatenate([none for _, none in parts])
         array = np.asarray(times).ravel()
         if array.dtype.kind == "M":
             return floor_microseconds(array), np.isnat(array)

@@ -350,6 +350,12 @@ class Integer(Axis):
 
     def index(self, values: Any) -> Places:
         """As `Axis.index`. Floats must be whole numbers; NaN has no bin."""
+        listed = _elements(values)
+        if listed is not None:
+            # One by one: numpy would make floats of all of them for the sake of one.
+            held = [self._held(value) for value in listed]
+            none = np.array([number is None for number in held], dtype=bool)
+            return self._placed(np.array([number or 0 for number in held], dtype=np.int64), none)
         array, none = _array(values, self._what())
         if array.dtype.kind == "f":
             # As tables have integers with missing ones among them.
@@ -362,10 +368,26 @@ class Integer(Axis):
             numbers = np.minimum(array.astype(np.uint64), _MOST).astype(np.int64)
         elif array.dtype.kind == "i" or array.size == 0:
             numbers = array.astype(np.int64)
-        elif array.dtype.kind == "O" and all(isinstance(value, int) for value in array):
-            numbers = np.array([min(max(value, _LEAST), _MOST) for value in array], dtype=np.int64)
         else:
             raise TypeError(f"{self._what()} takes integers; an array of {array.dtype} was given")
+        return self._placed(numbers, none)
+
+    def _held(self, value: Any) -> int | None:
+        """One element as an integer of 64 bits; None if it has no bin."""
+        if _is_missing(value):
+            return None
+        if isinstance(value, float | np.floating):
+            if math.isinf(value):
+                return _MOST if value > 0 else _LEAST
+            if math.isnan(value) or value != round(value):
+                return None
+            value = int(value)
+        elif isinstance(value, bool | np.bool_) or not isinstance(value, int | np.integer):
+            raise TypeError(f"{self._what()} takes integers; {type(value).__name__} was given")
+        return min(max(int(value), _LEAST), _MOST)
+
+    def _placed(self, numbers: Places, none: npt.NDArray[np.bool_]) -> Places:
+        """Integers as places."""
         below, above = numbers < self.start, numbers >= self.stop
         places = np.where(below | above, self.start, numbers) - self.start
         return self._flow(places, below, above, none)
@@ -609,6 +631,17 @@ def _listed_with_nulls(values: Any) -> list[Any] | None:
         return list(values.to_pylist() if hasattr(values, "to_pylist") else values.to_list())
     extension = not isinstance(getattr(values, "dtype", None), np.dtype) and hasattr(values, "isna")
     return list(values.tolist()) if extension and values.isna().any() else None
+
+
+def _elements(values: Any) -> list[Any] | None:
+    """The elements, where each has a type of its own; None for arrays and columns of one type."""
+    if isinstance(values, list | tuple):
+        return list(values)
+    if isinstance(values, np.ma.MaskedArray):
+        return None
+    if isinstance(values, np.ndarray) and values.dtype.kind == "O":
+        return list(values.ravel().tolist())
+    return _listed_with_nulls(values)
 
 
 def _array(values: Any, what: str) -> tuple[npt.NDArray[Any], npt.NDArray[np.bool_]]:

@@ -586,3 +586,40 @@ def test_large_integers_beside_an_underflow_stay_integers() -> None:
     from fastgame._ranges import values  # noqa: PLC0415
 
     assert values((Integer(2**60, 2**60 + 9),), [0, 2], [2]).tolist() == [-math.inf, 2**60 + 1]
+
+
+@pytest.mark.parametrize("odd", [math.nan, 1.5, math.inf, 2**63, np.uint64(3), np.float32(3), None, 2**70, -(2**70)])
+def test_an_odd_element_of_a_list_leaves_the_places_of_the_others(odd: Any) -> None:
+    # In an array of one type all would become floats, and large integers their neighbours.
+    large = 2**60 + 1
+    for base in ([large] * 3, (large, large, large), np.array([large] * 3, dtype=object)):
+        integer = Integer(0, 2**61)
+        alone = integer.index(base).tolist()
+        assert alone == [large + 1] * 3
+        for place in (0, 3):
+            mixed = [*base[:place], odd, *base[place:]]
+            for form in (mixed, np.array(mixed, dtype=object)):
+                found = integer.index(form).tolist()
+                del found[place]
+                assert found == alone
+
+
+def test_a_fine_time_in_a_list_leaves_the_others_theirs() -> None:
+    days = Datetime("2026-01-01", "2026-01-08", "1d")
+    far, fine = np.datetime64("9999-12-31"), np.datetime64("2026-01-02T03", "ns")
+    assert days.index([far, fine]).tolist() == [8, 2]
+    assert days.ticks.instants([far, fine])[0].tolist()[1] == fine.astype("datetime64[us]").astype(np.int64)
+    assert Ticks("2026-01-01", "9999-12-31", "1y").step([np.datetime64("9000-01-01"), fine]).tolist() == [6975, 1]
+
+
+def test_a_tuple_is_never_rows() -> None:
+    from fastgame._ranges import points  # noqa: PLC0415
+
+    axes = (Integer(0, 9), Integer(0, 9))
+    for rows in (((1, 2), (3, 4)), ((1, 2), (3, 4), (5, 6)), ([1, 2], [3, 4], [5, 6])):
+        with pytest.raises(ValueError, match="give points as a list of rows"):
+            points(axes, rows, False)
+    assert points(axes, [(1, 2), (3, 4)], False).tolist() == [[2, 3], [4, 5]]
+    assert points(axes, ([1, 3], [2, 4]), False).tolist() == [[2, 3], [4, 5]]
+    with pytest.raises(TypeError, match="must have 2 values each"):
+        points(axes, {"a": [1, 2], "b": [3, 4]}.values(), False)

@@ -12,7 +12,7 @@ use crate::keys::{KeyColumn, Keys, keys};
 use crate::parameters::{Arguments, JoinSearch, Parameters};
 use crate::plan::Plan;
 use crate::sketch::{RawSketch, result_class, weights, with_keys};
-use crate::structure::Structure;
+use crate::structure::{Structure, refuse_copy};
 
 /// The size of the join of two relations under continual observation.
 ///
@@ -73,7 +73,8 @@ impl JoinSize {
     }
 
     /// What a join with these parameters would cost, without building it: a Plan, whose error takes a JoinProfile of what
-    /// the relations are expected to be (noise against noise alone without it).
+    /// the relations are expected to be (noise against noise alone without it). It is an upper bound, and far above the error
+    /// where few keys are most of both relations.
     #[staticmethod]
     #[pyo3(signature = (**arguments), text_signature = "(*, horizon, privacy, width=4096, depth=5, max_weight=1, \
         hash_seed=None, mechanism='tree', protect='update', contributions=1, on_excess='error', invalid='raise', \
@@ -262,6 +263,18 @@ impl JoinSide {
             join.merge(self.side, &raw)?;
             Ok(raw.dropped())
         })
+    }
+
+    fn __copy__(&self, py: Python<'_>) -> PyResult<()> {
+        Err(refuse_copy(py))
+    }
+
+    fn __deepcopy__(&self, py: Python<'_>, _memo: &Bound<'_, PyAny>) -> PyResult<()> {
+        Err(refuse_copy(py))
+    }
+
+    fn __reduce_ex__(&self, py: Python<'_>, _protocol: &Bound<'_, PyAny>) -> PyResult<()> {
+        Err(refuse_copy(py))
     }
 
     fn __repr__(&self, py: Python<'_>) -> PyResult<String> {

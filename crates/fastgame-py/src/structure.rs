@@ -290,7 +290,7 @@ impl Structure {
     }
 }
 
-fn refuse_copy(py: Python<'_>) -> PyErr {
+pub(crate) fn refuse_copy(py: Python<'_>) -> PyErr {
     CopyError(
         py,
         "a live mechanism cannot be copied or pickled: a second copy that answers would be a second release of the data. \
