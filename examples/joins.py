@@ -99,8 +99,8 @@ def release_join(flights: Any, query: Query, plan: fg.Plan, confidence: float) -
     """Feeds the year week by week, and releases the size at the end of each."""
     join = plan.build()
     assert isinstance(join, fg.JoinSize)
-    # By the rows, and not by the moments: a few destinations are most of all flights. Moments cannot tell few keys, which
-    # miss each other, from many that collide, and state several times the error.
+    # By the rows, and not by the moments: a few destinations are most of all flights. Moments cannot tell few keys,
+    # which miss each other, from many that collide, and state several times the error.
     intervals: list[fg.Interval[float]] = []
     left, right = sides(flights, query)
     with tqdm(total=WEEKS.horizon, desc=query.on, unit=" weeks", disable=not sys.stderr.isatty()) as bar:
@@ -132,9 +132,10 @@ def exact_sizes(left: Any, right: Any, key: str) -> Floats:
 def promise_joins(plans: list[fg.Plan], confidence: float) -> None:
     """What is known before there is any data."""
     for query, plan in zip(QUERIES, plans, strict=True):
+        # Equally frequent keys have the least error.
         size, error = query.expected.join_size, plan.error(confidence, profile=query.expected)
-        print(f"  for {WEEKS.horizon} weeks: ±{error:,.0f} on the pairs so far of")
-        print(f"  {query.title}, were they {size:,.0f}.")
+        print(f"  for {WEEKS.horizon} weeks: ±{error:,.0f} or more on {size:,.0f} pairs of")
+        print(f"  {query.title}{';' if query is not QUERIES[-1] else '.'}")
 
 
 def print_joins(joins: list[Joined], confidence: float) -> None:

@@ -178,11 +178,12 @@ def test_the_demo_of_joins_shows_the_truth_beside_what_it_released(place: int, f
 
 @pytest.mark.parametrize("place", [0, 1], ids=["aircraft", "destinations"])
 def test_joins_of_flights_lie_within_their_bands_as_often_as_stated(place: int, flights: Any, joins: Any) -> None:
-    # n = 60 (hash and noise seeds 0 to 59), all flights of the year, read in the last week. Intervals of 95 % by the rows
-    # must hold the size 46 times or more: where they hold it with probability 0.94, the least that docs/joins.md reports,
-    # that fails with probability 2e-6; those of 99 % by the moments 54 times (alpha = 2.5e-6 at probability 0.99). The sum
-    # of squared errors must be below the quantile 1 - 1e-6 of that of normal errors with the planned standard deviation,
-    # which is an upper bound. Rejects bars of a quarter of the width, and a mean error of 1.5 planned standard deviations.
+    # n = 60 (hash and noise seeds 0 to 59), all flights of the year, read in the last week. Intervals of 95 % by the
+    # rows must hold the size 46 times or more: where they hold it with probability 0.94, the least that docs/joins.md
+    # reports, that fails with probability 2e-6; those of 99 % by the moments 54 times (alpha = 2.5e-6 at probability
+    # 0.99). The sum of squared errors must be below the quantile 1 - 1e-6 of that of normal errors with the planned
+    # standard deviation, which is an upper bound. Rejects bars of a quarter of the width, and a mean error of 1.5
+    # planned standard deviations.
     from scipy.stats import chi2  # noqa: PLC0415 (for tests only)
 
     query, (rho, size, moments) = joins.QUERIES[place], JOINS[place]
