@@ -192,8 +192,8 @@ def draw_joins(path: Path, joins: list[Joined], confidence: float, title: str) -
         note += f"  ON l.{query.on} = r.{query.on}\nWHERE l.origin = '{query.left}' AND r.origin = '{query.right}'"
         above.text(0.03, 0.7, note, transform=above.transAxes, va="top", fontsize="small", family="monospace")
         width = one.upper[-1] - one.lower[-1]
-        if width < 0.03 * one.exact[-1]:
-            hint = "the band is hardly wider than the line:\nsee the error below"
+        if width < 0.06 * one.exact[-1]:
+            hint = "the band is little wider than the line:\nsee the error below"
             above.text(0.97, 0.08, hint, transform=above.transAxes, ha="right", fontsize="small", color="C0")
 
         def share(part: Floats, exact: Floats = one.exact) -> Floats:

@@ -145,7 +145,7 @@ def optimiser_table(every, seeds):
             [
                 relations.name,
                 f"{relations.size:,.0f}",
-                f"{expected:,} (× {part:.2g})",
+                f"{expected:,} (× {part:.3g})",
                 percent(abs(part - 1)),
                 private,
                 without,
@@ -184,12 +184,14 @@ def terms(relations, rho, width):
 
 def draw(path, every):
     """Standard deviations of the three terms over the width, their sum, and the error that was measured."""
+    from matplotlib import ticker  # noqa: PLC0415
     from matplotlib.figure import Figure  # noqa: PLC0415
 
     figure = Figure(figsize=(11, 4.8), layout="constrained")
     widths = [2**power for power in POWERS]
     worst = 0.0
-    for axes, (relations, rho) in zip(figure.subplots(1, 2), panels(every), strict=True):
+    pair = figure.subplots(1, 2)
+    for axes, (relations, rho) in zip(pair, panels(every), strict=True):
         planned = [terms(relations, rho, width)[1] for width in widths]
         shown = [
             ("keys that collide", "C1", "--", [one.sketch for one in planned]),
@@ -220,12 +222,14 @@ def draw(path, every):
         )
         axes.set_xscale("log", base=2)
         axes.set_yscale("log")
-        axes.set_ylim(top=4 * axes.get_ylim()[1])
+        axes.yaxis.set_major_formatter(ticker.PercentFormatter(1, decimals=1))
+        axes.set_ylim(top=2 * axes.get_ylim()[1])
         axes.set_title(f"{relations.name}, rho = {rho:g}", loc="left", fontsize="medium")
         axes.set_xlabel(f"width (depth {BASE['depth']}, {HORIZON} steps)")
-        axes.set_ylabel("standard deviation of an estimate, as a part of the join")
+        axes.set_ylabel("standard deviation, as a part of the join's size")
         axes.spines[["top", "right"]].set_visible(False)
-        axes.legend(frameon=False, fontsize="small", loc="lower left")
+    figure.suptitle("The error of an estimate, and the three terms that it is made of (Lemma 5.2)", fontsize="medium")
+    figure.legend(*pair[0].get_legend_handles_labels(), loc="outside lower center", ncols=5, frameon=False)
     if path is not None:
         figure.savefig(path, dpi=110, metadata={"Software": None})
     return worst
@@ -236,11 +240,13 @@ def report(seeds, picture):
     every += [flights("JFK", "LGA", "tailnum"), flights("JFK", "EWR", "dest")]
     base = rf"width $2^{{{BASE['width'].bit_length() - 1}}}$, depth {BASE['depth']}, $\rho$ = {BASE['rho']:g}"
     means = f"root mean square over {seeds} seeds, divided by the size of the join"
+    # 1.96 standard deviations of a root mean square of normal errors, as a part of it.
+    sure = f"{100 * 1.96 / math.sqrt(2 * seeds):.0f} % of themselves"
     worst = draw(picture, every)
     return "\n".join(
         [
-            "Zipf streams have $10^6$ updates, half of them on each side, on $10^5$ keys, and the ranks on the right are one "
-            f"off those on the left; {HORIZON} steps. Errors are the {means}.\n",
+            "Zipf streams have $10^6$ updates, half of them on each side, on $10^5$ keys, and the ranks on the right "
+            f"are one off those on the left. {HORIZON} steps. Errors are the {means} (known to {sure}).\n",
             f"**Beside a query optimiser.** The rows that DuckDB {duckdb.__version__} expects of the join (`EXPLAIN`, "
             f"after `ANALYZE`, each side a table of its own), and a private estimate: {base}.\n",
             optimiser_table(every, seeds),
@@ -250,8 +256,8 @@ def report(seeds, picture):
                 parameter_table(every, seeds, name, values)
                 for name, values in [("width", WIDTHS), ("depth", DEPTHS), ("rho", BUDGETS)]
             ),
-            "**Term by term.** The points of the picture lie at most "
-            f"{worst:.2f} times the planned standard deviation high.\n",
+            f"**Term by term.** A measured point of the picture is at most {worst:.2f} times the planned standard "
+            f"deviation, of {len(POWERS)} widths of two joins.\n",
         ]
     )
 
