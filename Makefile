@@ -101,9 +101,10 @@ bench-accept: ## Write the counted instructions as the expected ones
 	$(PYTHON) scripts/bench_check.py --accept
 
 .PHONY: docs
-docs: ## Rust documentation, and the numbers that stand in docs/
+docs: $(STAMPS)/extra-bench ## Rust documentation, and the numbers that stand in docs/
 	$(CARGO) doc --locked --no-deps -p fastgame-core
 	$(BIN)/python scripts/sampler_bound.py --write
+	$(BIN)/python scripts/join_tables.py --write
 
 .PHONY: clean
 clean: ## Remove what was built, the virtual environment too

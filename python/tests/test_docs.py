@@ -111,6 +111,9 @@ def test_the_list_of_public_things_is_no_empty_shell() -> None:
         "Structure.now",
         "RangeCounter.count",
         "Plan.box",
+        "JoinSize.estimate",
+        "Plan.join_terms",
+        "replay_join",
         "axis.Regular.index",
         "axis.StrCategory",
     ]:
@@ -123,8 +126,10 @@ def test_a_docstring_names_every_parameter_of_the_constructors() -> None:
         fg.ContinualVector,
         fg.CountSketch,
         fg.RangeCounter,
+        fg.JoinSize,
         fg.RawSketch,
         fg.FrequencyProfile,
+        fg.JoinProfile,
         fg.Zcdp,
         fg.Gdp,
         fg.ApproxDp,
@@ -147,6 +152,7 @@ def test_signatures_show_the_defaults_that_hold() -> None:
         (fg.ContinualCounter.plan, {}),
         (fg.ContinualVector.plan, {"size": 3}),
         (fg.CountSketch.plan, {"width": 16}),
+        (fg.JoinSize.plan, {}),
         (fg.RangeCounter.plan, {"axes": [fg.axis.Integer(0, 3)]}),
     ]:
         given: dict[str, Any] = {"horizon": 8, "privacy": fg.Zcdp(1.0), **own}
