@@ -196,6 +196,8 @@ def replay_join(
     options = _Options(ticks, release_every, bad_rows, counts, memory, progress)
     if not isinstance(join, JoinSize):
         raise TypeError(f"join must be a JoinSize; {type(join).__name__} was given")
+    if left is right and isinstance(left, Iterator):
+        raise ValueError("left and right are one stream, which is read once: give each side one of its own")
     sides = feeding.join_sinks(
         Feed(join, key=key, weight=weight), Feed(join, key=right_key or key, weight=right_weight), ticks
     )
