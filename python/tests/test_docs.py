@@ -111,6 +111,13 @@ def test_the_list_of_public_things_is_no_empty_shell() -> None:
         "Structure.now",
         "RangeCounter.count",
         "Plan.box",
+        "JoinSize.estimate",
+        "JoinSide.update",
+        "JoinProfile.uniform",
+        "JoinEstimate.std_of_rows",
+        "JoinTerms.balanced_width",
+        "Plan.join_terms",
+        "replay_join",
         "axis.Regular.index",
         "axis.StrCategory",
     ]:
@@ -123,14 +130,18 @@ def test_a_docstring_names_every_parameter_of_the_constructors() -> None:
         fg.ContinualVector,
         fg.CountSketch,
         fg.RangeCounter,
+        fg.JoinSize,
         fg.RawSketch,
         fg.FrequencyProfile,
+        fg.JoinProfile,
         fg.Zcdp,
         fg.Gdp,
         fg.ApproxDp,
         fg.Ticks,
         fg.Feed,
         fg.RowCounts,
+        fg.replay,
+        fg.replay_join,
         *(getattr(fg.axis, name) for name in fg.axis.__all__),
     ]:
         for parameter in inspect.signature(thing).parameters:
@@ -148,6 +159,7 @@ def test_signatures_show_the_defaults_that_hold() -> None:
         (fg.ContinualVector.plan, {"size": 3}),
         (fg.CountSketch.plan, {"width": 16}),
         (fg.RangeCounter.plan, {"axes": [fg.axis.Integer(0, 3)]}),
+        (fg.JoinSize.plan, {}),
     ]:
         given: dict[str, Any] = {"horizon": 8, "privacy": fg.Zcdp(1.0), **own}
         built = plan(**given).build()

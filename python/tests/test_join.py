@@ -106,7 +106,7 @@ COLUMNS: dict[str, Callable[[Any], Any]] = {
     "text": lambda numbers: [f"key {number}" for number in numbers],
     "bytes": lambda numbers: [b"%d" % number for number in numbers],
     "Polars": lambda numbers: pl.Series([f"key {number}" for number in numbers]),
-    "Arrow": lambda numbers: pa.array(numbers),
+    "Arrow": pa.array,
     "pandas": lambda numbers: pd.Series([f"key {number}" for number in numbers], dtype="category"),
     "composite": lambda numbers: (numbers % 3, [str(number // 3) for number in numbers]),
 }
@@ -295,7 +295,13 @@ def test_a_side_cannot_be_used_in_a_forked_child(which: str) -> None:
     side.update("a")
 
     def child() -> list[str]:
-        uses = [lambda: side.update("a"), lambda: side.merge(raw), lambda: repr(side), join.estimate, join.advance]
+        uses: list[Callable[[], Any]] = [
+            lambda: side.update("a"),
+            lambda: side.merge(raw),
+            lambda: repr(side),
+            join.estimate,
+            join.advance,
+        ]
         uses += [lambda: getattr(join, which).update("a"), lambda: join.estimate(confidence=0.9)]
         return [name_of_error(use) for use in uses]
 
@@ -348,7 +354,7 @@ def test_bad_elements_change_nothing(which: str, invalid: Any) -> None:
         (lambda: side.update("a", None), "weights must be integers"),
         (lambda: side.update("a", True), "weights must be integers"),
         (lambda: side.update((["a"], [1, 2])), "must have one length"),
-        (lambda: side.update(), "missing"),
+        (side.update, "missing"),
         (lambda: side.update("a", 1, 2), "argument"),
         (lambda: side.update("a", weight=2), "argument"),
         (lambda: side.merge(other.raw()), r"hash_seed; it is 1 here and 2 there"),
@@ -492,9 +498,10 @@ def test_an_answer_at_a_sealed_step_is_given_again() -> None:
     value = join.estimate()
     assert join.estimate() == value == join.estimate(error=True).value
     assert join.estimate(error=True) == join.estimate(error=True)
+    by: Literal["moments", "rows"]
     for by in ("moments", "rows"):
-        assert join.estimate(confidence=0.5, by=by).value == value  # type: ignore[call-overload]
-        assert join.estimate(confidence=0.5, by=by) == join.estimate(confidence=0.5, by=by)  # type: ignore[call-overload]
+        assert join.estimate(confidence=0.5, by=by).value == value
+        assert join.estimate(confidence=0.5, by=by) == join.estimate(confidence=0.5, by=by)
     assert join.estimate() == value
     join.advance()
     assert join.estimate() != value
@@ -548,7 +555,7 @@ def test_the_error_bar_is_the_formula_for_relations_that_are_known() -> None:
 
 def test_a_single_row_has_no_spread() -> None:
     join = noisy(depth=1)
-    with pytest.raises(ValueError, match='by="rows" needs depth 3 or more, .*; depth is 1'):
+    with pytest.raises(ValueError, match=r'by="rows" needs depth 3 or more, .*; depth is 1'):
         join.estimate(confidence=0.9, by="rows")
     assert not join.sealed
     assert join.estimate(error=True).std_of_rows is None
@@ -567,12 +574,12 @@ def test_a_confidence_out_of_range_is_refused_and_reads_nothing(confidence: floa
 def test_arguments_of_an_estimate_that_do_not_fit_are_refused_and_read_nothing() -> None:
     join: Any = noisy()
     for by in ["Rows", "", "row", None, 1, b"rows"]:
-        with pytest.raises(ValueError, match='by must be "moments" or "rows"; .* was given'):
+        with pytest.raises(ValueError, match=r'by must be "moments" or "rows"; .* was given'):
             join.estimate(confidence=0.9, by=by)
     for by in ["moments", "rows"]:
-        with pytest.raises(TypeError, match="give confidence=... with it"):
+        with pytest.raises(TypeError, match="with it"):
             join.estimate(by=by)
-        with pytest.raises(TypeError, match="give confidence=... with it"):
+        with pytest.raises(TypeError, match="with it"):
             join.estimate(error=True, by=by)
     for confidence in [0.9, 2.0]:
         with pytest.raises(TypeError, match="either error=True or confidence"):
@@ -666,7 +673,7 @@ def test_estimates_are_unbiased_and_spread_as_planned(depth: int) -> None:
 
 
 def noise_of(which: str, seed: int, same_side: bool = False) -> float:
-    """The noise of one cell of a side, seen through a heavy key on the other: depth 1, so the sign is that of the key."""
+    """The noise of one cell of a side, seen through a heavy key on the other: depth 1, so the sign is the key's."""
     join = fg.JoinSize(width=32, depth=1, horizon=1, privacy=PRIVACY, hash_seed=1, insecure_seed=seed)
     other = join.right if (which == "left") != same_side else join.left
     other.update(np.ones(2000, dtype=np.int64))
@@ -713,7 +720,7 @@ def test_profiles_are_of_moments_or_of_totals_and_compare() -> None:
     assert repr(profile) == "JoinProfile(left_moment=1000000.0, right_moment=4000000.0, join_size=2000000.0)"
     assert eval(repr(profile), vars(fg)) == profile
     # 20 rows a key on the left, 10 on the right.
-    assert FLAT == fg.JoinProfile(500 * 400, 500 * 100, 500 * 200)
+    assert fg.JoinProfile(500 * 400, 500 * 100, 500 * 200) == FLAT
     for name in ["left_moment", "join_size"]:
         with pytest.raises(AttributeError):
             setattr(profile, name, 1.0)
@@ -740,7 +747,7 @@ def test_totals_out_of_range_are_refused() -> None:
         with pytest.raises(ValueError, match=f"{name} must be"):
             fg.JoinProfile.uniform(**{**good, name: bad})
     with pytest.raises(TypeError, match="positional"):
-        fg.JoinProfile.uniform(1, 1, 1)  # type: ignore[call-arg, misc]
+        fg.JoinProfile.uniform(1, 1, 1)  # type: ignore[call-arg]
 
 
 @pytest.mark.parametrize("depth", [1, 3, 5, 9])
@@ -806,34 +813,39 @@ def test_a_suggested_join_is_nearly_best() -> None:
 
 def test_what_a_suggestion_does_not_take_is_refused() -> None:
     suggest: Any = fg.JoinSize.suggest
-    for given, message in [
+    cases: list[tuple[dict[str, Any], str]] = [
         ({}, 'missing the keyword argument "profile"'),
-        ({"profile": fg.FrequencyProfile([1])}, "profile must be a fastgame.JoinProfile .*; FrequencyProfile was given"),
+        (
+            {"profile": fg.FrequencyProfile([1])},
+            "profile must be a fastgame.JoinProfile .*; FrequencyProfile was given",
+        ),
         ({"profile": None}, "profile must be a fastgame.JoinProfile .*; NoneType was given"),
         ({"profile": FLAT, "width": 64}, 'no argument "width"'),
         ({"profile": FLAT, "depth": 3}, 'no argument "depth"'),
         ({"profile": FLAT, "max_cells": 64}, 'no argument "max_cells"'),
-    ]:
+    ]
+    for changed, message in cases:
         with pytest.raises(TypeError, match=message):
-            suggest(horizon=8, privacy=PRIVACY, **given)
+            suggest(horizon=8, privacy=PRIVACY, **changed)
     for confidence in [0, 1, math.nan]:
         with pytest.raises(ValueError, match="confidence must be"):
             suggest(horizon=8, privacy=PRIVACY, profile=FLAT, confidence=confidence)
 
 
 def test_profiles_go_with_their_own_structures() -> None:
+    bad: Any
     plan: Any = plan_of()
     sketch: Any = fg.CountSketch.plan(width=64, horizon=8, privacy=PRIVACY)
     for bad in [fg.FrequencyProfile([1]), None, 5, (1, 1, 1)]:
-        with pytest.raises(TypeError, match="profile must be a fastgame.JoinProfile"):
+        with pytest.raises(TypeError, match=r"profile must be a fastgame\.JoinProfile"):
             plan.join_terms(bad)
     for method in ["error", "std"]:
-        with pytest.raises(TypeError, match="profile must be a fastgame.JoinProfile"):
+        with pytest.raises(TypeError, match=r"profile must be a fastgame\.JoinProfile"):
             getattr(plan, method)(profile=fg.FrequencyProfile([1]))
-        with pytest.raises(TypeError, match="profile must be a fastgame.FrequencyProfile"):
+        with pytest.raises(TypeError, match=r"profile must be a fastgame\.FrequencyProfile"):
             getattr(sketch, method)(profile=FLAT)
     for method in [plan.summary, plan.what_if]:
-        with pytest.raises(TypeError, match="profile must be a fastgame.JoinProfile"):
+        with pytest.raises(TypeError, match=r"profile must be a fastgame\.JoinProfile"):
             method(fg.FrequencyProfile([1]))
     with pytest.raises(TypeError, match="a CountSketch is no join"):
         sketch.join_terms(FLAT)
@@ -870,7 +882,7 @@ def test_the_summary_says_what_an_error_is_made_of() -> None:
     for row in plan.what_if(FLAT):
         assert row.error == row.plan.error(profile=FLAT)
         assert row.ratio == pytest.approx(row.error / plan.error(profile=FLAT))
-    assert "Plan of a JoinSize" in plan._repr_html_()  # type: ignore[operator]
+    assert "Plan of a JoinSize" in plan._repr_html_()
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
@@ -1156,7 +1168,11 @@ def test_other_mistakes_are_refused_before_anything_is_released() -> None:
     sealed.estimate()
     stream = left.to_reader(10)
     mistakes: list[tuple[Callable[[], Any], type[Exception], str]] = [
-        (lambda: call(left, right, fg.CountSketch(width=2, horizon=DAYS, privacy=PRIVACY)), TypeError, "a JoinSize; Cou"),
+        (
+            lambda: call(left, right, fg.CountSketch(width=2, horizon=DAYS, privacy=PRIVACY)),
+            TypeError,
+            "a JoinSize; Cou",
+        ),
         (lambda: call(left, right, used), ValueError, "must be new"),
         (lambda: call(left, right, sealed), ValueError, "must be new"),
         (lambda: call(left, right, noisy(horizon=DAYS - 1)), ValueError, "at least that of the ticks, 10; one with 9"),
@@ -1190,7 +1206,7 @@ def test_progress_is_told_once_a_release_and_the_join_may_be_asked_for_more() ->
     left, right = tables()
     join = noisy(horizon=DAYS, max_weight=5)
     told: list[tuple[int, int]] = []
-    intervals: list[fg.Interval] = []
+    intervals: list[Any] = []
 
     def progress(done: int, steps: int) -> None:
         told.append((done, steps))

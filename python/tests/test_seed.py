@@ -142,10 +142,10 @@ def test_joins_that_differ_in_one_parameter_do_not_share_noise_with_each_other_o
         return join.estimate() / 2000 / join.noise_std()
 
     seeds = range(2000)
-    noise = [[cell("left", seed, **variant) for seed in seeds] for variant in variants]
-    noise.append([cell("right", seed) for seed in seeds])
-    noise.append([cell("left", seed + 1) for seed in seeds])
-    noise.append([fg.CountSketch(**base, insecure_seed=seed).estimate(1) for seed in seeds])
+    noise: list[Floats] = [np.array([cell("left", seed, **variant) for seed in seeds]) for variant in variants]
+    noise.append(np.array([cell("right", seed) for seed in seeds]))
+    noise.append(np.array([cell("left", seed + 1) for seed in seeds]))
+    noise.append(np.array([fg.CountSketch(**base, insecure_seed=seed).estimate(1) for seed in seeds]))
     for rows in [noise, [np.abs(row) for row in noise]]:
         correlation = np.asarray(np.corrcoef(rows))
         assert np.all(np.abs(correlation[~np.eye(len(rows), dtype=bool)]) < 0.11)
