@@ -169,7 +169,8 @@ def replay_join(
     Parameters
     ----------
     left, right : table, or stream of record batches
-        As `frame` of `replay`.
+        As `frame` of `replay`. Who has rows in both has the sum of them as `contributions` of the join; so has a row that
+        stands in both.
     ticks : Ticks
         The public clock.
     join : JoinSize
@@ -177,7 +178,8 @@ def replay_join(
     time, key, weight, delete_time
         The columns of the left table, as in `replay`.
     right_time, right_key, right_weight, right_delete_time
-        Those of the right table; `right_time` and `right_key` as on the left, if they are not given.
+        Those of the right table; `right_time` and `right_key` as on the left, if they are not given. Weights and deletions
+        have a name on each side, or are not there.
     release_every, time_format, bad_rows, counts, memory, progress
         As for `replay`.
 

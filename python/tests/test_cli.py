@@ -758,7 +758,9 @@ def test_columns_of_the_right_table_have_the_names_of_the_left_without_options(r
     assert (code, of_json(out)) == (0, plain(rejoined())), err
     # A table with itself would have each row twice, of which the stated guarantee says nothing.
     code, _, err = run("join", "visits.csv", "./visits.csv", *PAIR[3:], "--on", "page")
-    assert code == 2 and re.fullmatch(r"fastgame join: error: .*visits.csv is named twice\n", err), err
+    assert code == 2 and re.fullmatch(r"fastgame join: error: .*visits.csv is named twice; its rows would .*\n", err), (
+        err
+    )
 
 
 def test_composite_keys_are_joined_and_deletions_on_the_left(run: Run, orders: Path) -> None:

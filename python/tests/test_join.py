@@ -652,7 +652,7 @@ def test_estimates_are_unbiased_and_spread_as_planned(depth: int) -> None:
     # 2000 seeds: the mean has a standard error of 0.022 standard deviations; the limits are 5 of them (alpha 6e-7), and
     # at depth 5 the 0.05 more by which the median of skewed rows lies below (docs/joins.md). The standard deviation is
     # known to 1.6 %, the limit is 10 % (alpha 1e-9, with 1 % for the negative term and the law of the median). Rejects
-    # a bias of 0.2, and a plan without any one of its three terms, which are of equal order here.
+    # a bias of 0.2, and a plan without collisions or without keys against noise.
     left, right, _ = RELATIONS["flat"]
     truth = float(left @ right)
     joins = redrawn(RELATIONS["flat"], 2000, depth=depth)
