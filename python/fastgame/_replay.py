@@ -169,8 +169,8 @@ def replay_join(
     Parameters
     ----------
     left, right : table, or stream of record batches
-        As `frame` of `replay`. Who has rows in both has the sum of them as `contributions` of the join; so has a row that
-        stands in both.
+        As `frame` of `replay`. A person's rows in both together are the `contributions` of the join, and a row that
+        stands in both is two.
     ticks : Ticks
         The public clock.
     join : JoinSize
@@ -178,8 +178,8 @@ def replay_join(
     time, key, weight, delete_time
         The columns of the left table, as in `replay`.
     right_time, right_key, right_weight, right_delete_time
-        Those of the right table; `right_time` and `right_key` as on the left, if they are not given. Weights and deletions
-        have a name on each side, or are not there.
+        Those of the right table; `right_time` and `right_key` as on the left, if they are not given. Without
+        `right_weight` each row counts 1, without `right_delete_time` all rows stay.
     release_every, time_format, bad_rows, counts, memory, progress
         As for `replay`.
 
