@@ -76,8 +76,8 @@ def name_of(key: Any) -> Any:
 @settings(max_examples=60, deadline=None)
 @given(keys=Keys, actions=Actions)
 def test_a_join_is_what_counters_say(keys: list[Any], actions: list[tuple[bool, int, int, str]]) -> None:
-    # At most 6 keys in rows of 2^14 buckets: that some pair shares most of 5 rows has probability below 10^-8. Totals are
-    # below 450, and the noise of a cell is 0.00004: half a pair of rows is 30 standard deviations of an estimate.
+    # At most 6 keys in rows of 2^14 buckets: that some pair shares most of 5 rows has probability below 10^-8. Totals
+    # are below 450, and the noise of a cell is 0.00004: half a pair of rows is 20 standard deviations of an estimate.
     join = exact(horizon=32)
     expected: tuple[collections.Counter[Any], ...] = (collections.Counter(), collections.Counter())
     for is_left, number, weight, how in actions:
