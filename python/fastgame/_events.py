@@ -64,11 +64,13 @@ class Reader:
     def __init__(self, times: Times, counts: RowCounts, strict: bool) -> None:
         self.times = times
         self.counts = counts
+        #: Rows of other tables that were counted before.
+        self.before = counts.read
         self.strict = strict
 
     def read(self, batch: pa.RecordBatch, sinks: list[Sink]) -> list[list[pa.RecordBatch]]:
         """Events of the sinks: columns step, key parts, weight."""
-        first_row = self.counts.read
+        first_row = self.counts.read - self.before
         self.counts.read += batch.num_rows
         steps, deleted, usable = self._steps(batch, first_row)
         return [list(self._events(batch, sink, steps, deleted, usable, first_row)) for sink in sinks]

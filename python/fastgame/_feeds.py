@@ -16,7 +16,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from fastgame._core import ContinualCounter, ContinualVector, CountSketch, RangeCounter
+from fastgame._core import ContinualCounter, ContinualVector, CountSketch, JoinSize, RangeCounter
 from fastgame._events import (
     Bad,
     Times,
@@ -59,6 +59,8 @@ class Sink(ABC):
     whole = True
     #: Whether it releases; of two sinks of one structure only the second does.
     reads = True
+    #: Whether the columns of keys stand among those of the releases, and so must not have their names.
+    labelled = True
 
     def __init__(self, feed: Any, ticks: Ticks) -> None:
         structure: Any = feed.structure
@@ -72,7 +74,7 @@ class Sink(ABC):
         self.structure = structure
         self.weight: str | None = feed.weight
         self.keys = _names(feed.key)
-        taken = [name for name in self.keys if name in _TAKEN]
+        taken = [name for name in self.keys if name in _TAKEN and self.labelled]
         if taken:
             raise ValueError(
                 f"a key column must not be named {taken[0]!r}, as a column of the releases is: rename it in the data"
@@ -141,6 +143,8 @@ def sink_of(feed: Any, ticks: Ticks) -> Sink:
     for structure, sink in kinds:
         if isinstance(feed.structure, structure):
             return sink(feed, ticks)
+    if isinstance(feed.structure, JoinSize):
+        raise TypeError("a JoinSize has two sides, and takes a table for each: use replay_join")
     names = ", ".join(structure.__name__ for structure, _ in kinds)
     raise TypeError(f"structures must be one of {names}; {type(feed.structure).__name__} was given")
 
@@ -375,6 +379,8 @@ class RangeSink(Sink):
 
 class JoinSink(Sink):
     """Rows of one side of a join, with any key."""
+
+    labelled = False
 
     def __init__(self, feed: Any, ticks: Ticks, side: Any, kinds: dict[int, pa.DataType]) -> None:
         super().__init__(feed, ticks)

@@ -85,7 +85,7 @@ def aligned(table: pa.Table) -> list[str]:
     columns = []
     for field in shown.schema:
         number = f",.{digits}f" if pa.types.is_floating(field.type) else ""
-        cells = [format(value, number) for value in shown.column(field.name).to_pylist()]
+        cells = ["" if value is None else format(value, number) for value in shown.column(field.name).to_pylist()]
         columns.append((field.name, cells, not pa.types.is_string(field.type)))
     return columned(columns)
 

@@ -143,7 +143,7 @@ def _join_terms(plan: Plan, profile: JoinProfile) -> list[tuple[str, str]]:
 def _costs(plan: Plan) -> list[tuple[str, str]]:
     """Memory and work."""
     memory = f"{size(plan.memory_at_start)} at first, at most {size(plan.memory)} if it is read whole"
-    if plan.cells > 1:
+    if plan.cells > 1 and plan.structure != "JoinSize":
         memory += f", {size(plan.memory_one_by_one)} if cell by cell"
     rows = [("memory", memory), ("cells", f"{plan.cells:,}")]
     if plan.structure == "RangeCounter":
@@ -342,7 +342,9 @@ def draw_widths(axis: Any, plan: Plan, profile: Profile | None, error: float) ->
     """Right: other shapes of a sketch."""
     width, own = plan.parameters["width"], plan.parameters["depth"]
     bits = width.bit_length() - 1
-    widths = [2**level for level in range(max(0, bits - 6), min(30, bits + 6) + 1)]
+    # A join has 32 buckets at least.
+    least = 5 if plan.structure == "JoinSize" else 0
+    widths = [2**level for level in range(max(least, bits - 6), min(30, bits + 6) + 1)]
     depths = sorted({1, 3, 5, 9, own})
     for depth, (color, dash) in zip(depths, STYLES, strict=False):
         errors = [plan.replace(width=w, depth=depth).error(CONFIDENCE, profile=profile) for w in widths]

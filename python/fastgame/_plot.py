@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from fastgame._core import JoinSize
 from fastgame._output import check_target
 from fastgame._plan import upward
 
@@ -50,7 +51,9 @@ def draw_releases(table: pa.Table, path: str, structure: Any) -> None:
 
     time = table.column("time").to_numpy()
     value, std = (table.column(name).to_numpy() for name in ("value", "std"))
-    names = [name for name in table.schema.names if name not in ("time", "rank", "value", "std")]
+    join = isinstance(structure, JoinSize)
+    plain = ("time", "rank", "value", "std", *(["std_of_rows"] if join else []))
+    names = [name for name in table.schema.names if name not in plain]
     parts = [[str(part) for part in table.column(name).to_pylist()] for name in names]
     labels = np.array([" ".join(label) for label in zip(*parts, strict=True)] if parts else [""] * len(time))
     last = time == time[-1]
@@ -70,7 +73,7 @@ def draw_releases(table: pa.Table, path: str, structure: Any) -> None:
     axes.xaxis.set_major_formatter(dates.ConciseDateFormatter(axes.xaxis.get_major_locator()))
     axes.yaxis.set_major_formatter(ticker.StrMethodFormatter("{x:,.0f}"))
     axes.spines[["top", "right"]].set_visible(False)
-    axes.set_ylabel("released count so far, with its 95 % error band")
+    axes.set_ylabel(f"released {'size of the join' if join else 'count'} so far, with its 95 % error band")
     if names:
         legend = axes.legend(frameon=False, fontsize="small", title=" ".join(names), loc="upper left")
         # Set afterwards: keys are no formulas, and may begin with "_".

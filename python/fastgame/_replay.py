@@ -169,7 +169,8 @@ def replay_join(
     Parameters
     ----------
     left, right : table, or stream of record batches
-        As `frame` of `replay`.
+        As `frame` of `replay`. A person's rows in both together are the `contributions` of the join, and a row that
+        stands in both is two.
     ticks : Ticks
         The public clock.
     join : JoinSize
@@ -177,7 +178,8 @@ def replay_join(
     time, key, weight, delete_time
         The columns of the left table, as in `replay`.
     right_time, right_key, right_weight, right_delete_time
-        Those of the right table; `right_time` and `right_key` as on the left, if they are not given.
+        Those of the right table; `right_time` and `right_key` as on the left, if they are not given. Without
+        `right_weight` each row counts 1, without `right_delete_time` all rows stay.
     release_every, time_format, bad_rows, counts, memory, progress
         As for `replay`.
 
@@ -196,6 +198,8 @@ def replay_join(
     options = _Options(ticks, release_every, bad_rows, counts, memory, progress)
     if not isinstance(join, JoinSize):
         raise TypeError(f"join must be a JoinSize; {type(join).__name__} was given")
+    if left is right and isinstance(left, Iterator):
+        raise ValueError("left and right are one stream, which is read once: give each side one of its own")
     sides = feeding.join_sinks(
         Feed(join, key=key, weight=weight), Feed(join, key=right_key or key, weight=right_weight), ticks
     )

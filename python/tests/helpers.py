@@ -40,10 +40,22 @@ def sketch(width: int = 1024, horizon: int = 8, max_weight: int = 1, **parameter
 
 
 def read(structure: Any) -> Any:
-    """A release of what a structure holds: of a sketch, estimates of the first integers; of ranges, all cells."""
+    """A release of what a structure holds: of a sketch, estimates of the first integers; of ranges, all cells.
+
+    Of a join its size.
+    """
+    if isinstance(structure, fg.JoinSize):
+        return structure.estimate()
     if isinstance(structure, fg.RangeCounter):
         return structure.grid().value
     return structure.estimate(range(20)) if isinstance(structure, fg.CountSketch) else structure.release()
+
+
+def write(structure: Any, element: int) -> None:
+    """Adds 1 to an element; of a join, on both sides."""
+    sides = [structure.left, structure.right] if isinstance(structure, fg.JoinSize) else [structure]
+    for side in sides:
+        side.update(element)
 
 
 def whole(released: Any) -> Any:

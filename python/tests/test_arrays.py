@@ -37,6 +37,11 @@ def fresh(kind: str, **parameters: Any) -> Any:
     elif kind == "sketch":
         structure = fg.CountSketch(width=1024, hash_seed=1, max_weight=10_000, **common)
         structure.update(range(SIZE), START)
+    elif kind == "join":
+        # Each key once on the other side.
+        structure = fg.JoinSize(width=1024, hash_seed=1, max_weight=10_000, **common)
+        structure.left.update(range(SIZE), START)
+        structure.right.update(range(SIZE), 1)
     elif kind == "range":
         structure = fg.RangeCounter(shape=SIZE, hash_seed=1, max_weight=10_000, **common)
         structure.update(range(SIZE), START)
@@ -59,7 +64,7 @@ class Entry:
 
     #: "int" refuses floats, "float" takes both.
     takes: str
-    #: "counter", "vector", "sketch" or "range".
+    #: "counter", "vector", "sketch", "range" or "join".
     kind: str
     #: Makes the call.
     call: Callable[[Any, Any], Any]
@@ -115,6 +120,14 @@ def check_totals(sketch: Any, _: Any, given: Any) -> None:
     assert np.array_equal(whole(read(sketch))[:SIZE], expected)
 
 
+def update_side(join: Any, weights: Any) -> None:
+    update_weights(join.left, weights)
+
+
+def check_join(join: Any, _: Any, given: Any) -> None:
+    assert whole(join.estimate()) == START.sum() + given.sum()
+
+
 def update_rows(cells: Any, rows: Any) -> None:
     cells.update_batch(rows)
 
@@ -146,6 +159,7 @@ ARRAYS: dict[tuple[str, str], Entry] = {
     ("CountSketch.update", "weights"): Entry("int", "sketch", update_weights, check_totals, BASE),
     ("RangeCounter.update", "points"): Entry("int", "range", update_points, check_indices, BASE),
     ("RangeCounter.update", "weights"): Entry("int", "range", update_weights, check_totals, BASE),
+    ("JoinSide.update", "weights"): Entry("int", "join", update_side, check_join, BASE),
     # No structure takes part.
     ("FrequencyProfile", "frequencies"): Entry(
         "float", "counter", lambda _, given: fg.FrequencyProfile(given), check_profile, BASE
@@ -177,6 +191,22 @@ RANGE_PLAN = fg.RangeCounter.plan(shape=(4, 5), hash_seed=1, horizon=8, privacy=
 PROFILE = fg.FrequencyProfile([3, 2, 1])
 
 
+def join_profile(**changed: Any) -> Any:
+    """A profile, with one parameter replaced."""
+    return fg.JoinProfile(**{"left_moment": 64.0, "right_moment": 64.0, "join_size": 4.0, **changed})
+
+
+def uniform(**changed: Any) -> Any:
+    """Likewise."""
+    return fg.JoinProfile.uniform(**{"left_total": 4.0, "right_total": 4.0, "keys": 2, **changed})
+
+
+def suggest_join(parameter: str) -> Callable[[Any], Any]:
+    """Calls of JoinSize.suggest with one parameter replaced."""
+    given: dict[str, Any] = {"horizon": 8, "privacy": fg.Zcdp(0.5), "profile": uniform(), "hash_seed": 1}
+    return lambda value: fg.JoinSize.suggest(**{**given, parameter: value})
+
+
 def suggest(parameter: str) -> Callable[[Any], Any]:
     """Calls of CountSketch.suggest with one parameter replaced."""
     given: dict[str, Any] = {"horizon": 8, "privacy": fg.Zcdp(0.5), "profile": PROFILE, "max_cells": 64, "hash_seed": 1}
@@ -199,6 +229,13 @@ INTEGERS: dict[tuple[str, str], tuple[Callable[[Any], Any], int]] = {
             ("hash_seed", 5),
         ]
     },
+    **{
+        ("JoinSize.suggest", name): (suggest_join(name), value)
+        for name, value in [
+            *[("horizon", 4), ("contributions", 2), ("insecure_seed", 5), ("max_weight", 2), ("hash_seed", 5)],
+        ]
+    },
+    ("JoinProfile.uniform", "keys"): (lambda given: uniform(keys=given), 3),
     ("CountSketch.top", "k"): (lambda given: fresh("sketch").top(given, among=[1, 2, 3, 4]), 3),
     ("RangeCounter.heavy_hitters", "limit"): (lambda given: fresh("range").heavy_hitters(4.5, limit=given), 3),
 }
@@ -222,6 +259,17 @@ REALS: dict[tuple[str, str], tuple[Callable[[Any], Any], float]] = {
         lambda given: fresh("sketch", insecure_seed=1).estimate(1, confidence=given),
         0.5,
     ),
+    ("JoinSize.suggest", "confidence"): (suggest_join("confidence"), 0.5),
+    ("JoinProfile", "left_moment"): (lambda given: join_profile(left_moment=given), 64.0),
+    ("JoinProfile", "right_moment"): (lambda given: join_profile(right_moment=given), 64.0),
+    # It may be negative, as totals may: not beyond the root of the product of the moments.
+    ("JoinProfile", "join_size"): (lambda given: fg.JoinProfile(0.5, 0.5, given), 0.5),
+    ("JoinProfile.uniform", "left_total"): (lambda given: uniform(left_total=given), 4.0),
+    ("JoinProfile.uniform", "right_total"): (lambda given: uniform(right_total=given), 4.0),
+    ("JoinSize.estimate", "confidence"): (
+        lambda given: fresh("join", insecure_seed=1).estimate(confidence=given),
+        0.5,
+    ),
     ("RangeCounter.heavy_hitters", "threshold"): (lambda given: len(fresh("range").heavy_hitters(given).items), 4.5),
     ("Plan.box", "confidence"): (lambda given: RANGE_PLAN.box(confidence=given), 0.5),
     ("Plan.box", "second_moment"): (lambda given: RANGE_PLAN.box(second_moment=given), 0.5),
@@ -243,6 +291,11 @@ OTHERS: set[tuple[str, str]] = {
         ("RowCounts.add", "reason"),
         ("RowCounts.add", "count"),
     },
+    # Joins: test_join.py.
+    *{("replay_join", parameter) for parameter in inspect.signature(fg.replay_join).parameters},
+    *{("JoinSize.estimate", word) for word in ["error", "by"]},
+    *{("JoinSide.update", "keys"), ("JoinSide.merge", "raw"), ("Plan.join_terms", "profile")},
+    *{("JoinSize.suggest", w) for w in ["profile", "privacy", "mechanism", "protect", "on_excess", "invalid"]},
     # Keys and raw sketches: test_keys.py and test_sketch.py.
     *{(function, "keys") for function in ["CountSketch.update", "CountSketch.estimate", "RawSketch.update"]},
     *{("CountSketch.estimate", "error"), ("CountSketch.second_moment", "error"), ("CountSketch.top", "among")},
@@ -255,7 +308,7 @@ OTHERS: set[tuple[str, str]] = {
     *{("Plan.box", "sides")},
     *{("CountSketch.merge", "raw"), ("RawSketch.merge", "raw"), ("RawSketch.update", "weights")},
 }
-CLASSES = [fg.ContinualCounter, fg.ContinualVector, fg.CountSketch, fg.RangeCounter]
+CLASSES = [fg.ContinualCounter, fg.ContinualVector, fg.CountSketch, fg.RangeCounter, fg.JoinSize]
 for function in ["RawSketch", *(f"{kind.__name__}{plan}" for kind in CLASSES for plan in ["", ".plan"])]:
     make = structure_call(function)
     words = {"on_excess", "invalid"}
@@ -270,7 +323,7 @@ for function in ["RawSketch", *(f"{kind.__name__}{plan}" for kind in CLASSES for
         INTEGERS[function, "max_weight"] = (make("max_weight"), 2)
     if "Range" in function:
         words |= {"shape", "axes", "levels", "estimator"}
-    if "Sketch" in function or "Range" in function:
+    if any(name in function for name in ("Sketch", "Range", "Join")):
         for parameter, value in [("width", 32), ("depth", 3), ("hash_seed", 5)]:
             INTEGERS[function, parameter] = (make(parameter), value)
     OTHERS |= {(function, name) for name in words}

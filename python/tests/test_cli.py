@@ -717,3 +717,208 @@ def test_bad_ranges_are_one_line(run: Run, arguments: list[str], message: str) -
     code, out, err = run(*RANGE, *arguments)
     assert (code, out) == (2, "") and err.startswith("fastgame range: error: ") and err.count("\n") == 1
     assert message in err, err
+
+
+# Joins.
+
+ORDERS = [
+    ("/home", "2026-01-02 11:00", 2, ""),
+    ("/jobs", "2026-01-03 11:00", 1, "2026-01-05"),
+    ("/home", "2026-01-04 11:00", -1, "2026-01-06 10:00"),
+    ("/home", "2027-01-04 11:00", 1, ""),
+]
+PAIR = ["join", "visits.csv", "orders.csv", *CLOCK, "--rho", "0.5", "--insecure-seed", "7", "--hash-seed", "1"]
+JOIN = [*PAIR, "--width", "256", "--on", "page", "--right-on", "ref", "--right-time", "when"]
+
+
+@pytest.fixture
+def orders(folder: Path) -> Path:
+    """A second table, with columns of other names."""
+    path = folder / "orders.csv"
+    with path.open("w", newline="") as file:
+        csv.writer(file).writerows([("ref", "when", "pieces", "gone"), *ORDERS])
+    return path
+
+
+def rejoined(left: Any = None, right: Any = None, **parameters: Any) -> pa.Table:
+    """What fastgame.replay_join gives for the same rows and seeds."""
+    own = {"max_weight", "depth", "width", "on_excess", "protect", "contributions", "mechanism"} & set(parameters)
+    given: dict[str, Any] = {"horizon": 7, "privacy": fg.Zcdp(0.5), "insecure_seed": 7, "hash_seed": 1, "width": 256}
+    join = fg.JoinSize(**{**given, **{name: parameters.pop(name) for name in own}})
+    visits = {name: [row[place] for row in ROWS] for place, name in enumerate(["time", "page", "n"])}
+    names = ["ref", "when", "pieces", "gone"]
+    ordered = {name: [row[place] or None for row in ORDERS] for place, name in enumerate(names)}
+    columns: dict[str, Any] = {"time": "time", "key": "page", "right_time": "when", "right_key": "ref", **parameters}
+    return fg.replay_join(left or visits, right or ordered, TICKS, join, **columns)
+
+
+OPTIONS: dict[str, tuple[list[str], dict[str, Any]]] = {
+    "plain": ([], {}),
+    "weights": (
+        ["--weight", "n", "--right-weight", "pieces", "--max-weight", "3"],
+        {"weight": "n", "right_weight": "pieces", "max_weight": 3},
+    ),
+    "weights on the left": (["--weight", "n", "--max-weight", "3"], {"weight": "n", "max_weight": 3}),
+    "weights on the right": (
+        ["--right-weight", "pieces", "--on-excess", "clip"],
+        {"right_weight": "pieces", "on_excess": "clip"},
+    ),
+    "deletions on the right": (
+        ["--right-delete-time", "gone", "--protect", "lifetime"],
+        {"right_delete_time": "gone", "protect": "lifetime"},
+    ),
+    "a shape": (
+        ["--width", "64", "--depth", "3", "--release-every", "3", "--contributions", "2", "--mechanism", "tree-paper"],
+        {"width": 64, "depth": 3, "release_every": 3, "contributions": 2, "mechanism": "tree-paper"},
+    ),
+    "a single row": (["--depth", "1"], {"depth": 1}),
+}
+
+
+@pytest.mark.usefixtures("orders")
+@pytest.mark.parametrize("name", OPTIONS)
+def test_a_join_is_that_of_replay_join_in_every_form(run: Run, name: str) -> None:
+    options, parameters = OPTIONS[name]
+    expected = rejoined(**parameters)
+    command = [*JOIN, *options]
+    code, out, err = run(*command, "--format", "json")
+    assert code == 0, err
+    assert of_json(out) == plain(expected)
+    assert run(*command, "--out", "out.parquet")[:2] == (0, "")
+    assert pq.read_table("out.parquet").equals(expected)
+    code, out, _ = run(*command, "--format", "csv")
+    read = list(csv.DictReader(io.StringIO(out)))
+    assert [
+        [row["time"], *(row[key] and float(row[key]) for key in ("value", "std", "std_of_rows"))] for row in read
+    ] == [
+        [row["time"], row["value"], row["std"], "" if row["std_of_rows"] is None else row["std_of_rows"]]
+        for row in plain(expected)
+    ]
+    code, out, err = run(*command)
+    lines = out.splitlines()
+    assert (code, len(lines), lines[0].split()) == (0, 2 + expected.num_rows, expected.schema.names), err
+    shown = [float(line.replace(",", "").split()[1]) for line in lines[2:]]
+    assert np.allclose(shown, expected.column("value").to_pylist(), rtol=0.1, atol=0.6)
+    for ending in ("csv", "json", "txt"):
+        form = {"txt": "table"}.get(ending, ending)
+        assert run(*command, "--out", f"out.{ending}")[:2] == (0, "")
+        assert Path(f"out.{ending}").read_text() == run(*command, "--format", form)[1]
+
+
+@pytest.mark.usefixtures("orders")
+def test_tables_of_two_forms_are_joined(run: Run) -> None:
+    expected = plain(rejoined())
+    pq.write_table(
+        pa.table({name: [str(row[place]) for row in ORDERS] for place, name in enumerate(["ref", "when"])}), "o.parquet"
+    )
+    Path("v.jsonl").write_text("".join(json.dumps({"time": row[0], "page": row[1]}) + "\n" for row in ROWS))
+    for left, right in [("v.jsonl", "orders.csv"), ("visits.csv", "o.parquet"), ("v.jsonl", "o.parquet")]:
+        code, out, err = run("join", left, right, *JOIN[3:], "--format", "json")
+        assert (code, of_json(out)) == (0, expected), err
+    # Keys are text, also where a form of table has numbers.
+    pq.write_table(pa.table({"ref": [1, 2], "when": ["2026-01-01"] * 2}), "n.parquet")
+    numbers = ["join", "visits.csv", "n.parquet", *CLOCK, "--rho", "1e8", "--on", "n", "--right-on", "ref"]
+    numbers += ["--right-time", "when"]
+    found = of_json(run(*numbers, "--format", "json")[1])
+    assert [round(row["value"]) for row in found] == [1, 2, 2, 2, 2, 2, 2]
+    # A pattern is one table.
+    write_rows(Path("visits-1.csv"), ROWS[:1])
+    write_rows(Path("visits-2.csv"), ROWS[1:])
+    assert of_json(run("join", "visits-*.csv", *JOIN[2:], "--format", "json")[1]) == expected
+
+
+@pytest.mark.usefixtures("orders")
+def test_columns_of_the_right_table_have_the_names_of_the_left_without_options(run: Run) -> None:
+    write_rows(Path("more.csv"), [(row[1], row[0], row[2]) for row in ORDERS])
+    code, out, err = run(
+        "join", "visits.csv", "more.csv", *PAIR[3:], "--width", "256", "--on", "page", "--format", "json"
+    )
+    assert (code, of_json(out)) == (0, plain(rejoined())), err
+    # A table with itself would have each row twice, of which the stated guarantee says nothing.
+    code, _, err = run("join", "visits.csv", "./visits.csv", *PAIR[3:], "--on", "page")
+    assert code == 2 and re.fullmatch(r"fastgame join: error: .*visits.csv is named twice; its rows would .*\n", err), (
+        err
+    )
+
+
+def test_composite_keys_are_joined_and_deletions_on_the_left(run: Run, orders: Path) -> None:
+    with Path("left.csv").open("w", newline="") as file:
+        csv.writer(file).writerows(
+            [("time", "page", "n", "end"), ("2026-01-01", "/home", 2, "2026-01-03"), ("2026-01-02", "/home", -1, "")]
+        )
+    command = ["join", "left.csv", *PAIR[2:], "--width", "256", "--on", "page", "--on", "n", "--right-on", "ref"]
+    command += ["--right-on", "pieces", "--right-time", "when", "--delete-time", "end", "--protect", "lifetime"]
+    code, out, err = run(*command, "--format", "json")
+    left = {"time": ["2026-01-01", "2026-01-02"], "page": ["/home"] * 2, "n": ["2", "-1"], "end": ["2026-01-03", None]}
+    right = {
+        "ref": [row[0] for row in ORDERS],
+        "when": [row[1] for row in ORDERS],
+        "pieces": [str(row[2]) for row in ORDERS],
+    }
+    expected = rejoined(
+        left, right, key=("page", "n"), right_key=("ref", "pieces"), delete_time="end", protect="lifetime"
+    )
+    assert (code, of_json(out)) == (0, plain(expected)), err
+    assert orders.exists()
+
+
+@pytest.mark.usefixtures("orders")
+def test_a_join_tells_the_operator_of_both_tables(run: Run) -> None:
+    err = run(*JOIN)[2]
+    assert "not private: 7 rows were read, left out 1: " in err
+    assert "0.5-zCDP" in err and "for a row and no more" in err
+    for extra, table in [("/home,2026-01-02,1,\n", "orders.csv"), ("2026-01-02,/home,1\n", "visits.csv")]:
+        before = run(*JOIN, "--quiet", "--format", "csv")
+        with Path(table).open("a") as file:
+            file.write(extra)
+        after = run(*JOIN, "--quiet", "--format", "csv")
+        times = [[line.split(",")[0] for line in each[1].splitlines()] for each in (before, after)]
+        assert times[0] == times[1] and before[1] != after[1] and before[2] == after[2] == ""
+
+
+JOIN_ERRORS: dict[str, tuple[list[str], str]] = {
+    "no right table": (["join", "visits.csv", *CLOCK, "--rho", "1", "--on", "page"], "required: RIGHT"),
+    "three tables": (["join", "visits.csv", "orders.csv", "visits.csv", *JOIN[3:]], "unrecognized arguments"),
+    "no key": (PAIR, "required: --on"),
+    "no such key": ([*PAIR, "--on", "absent"], "visits.csv has no column 'absent'"),
+    "no such key on the right": ([*PAIR, "--on", "page", "--right-time", "when"], "orders.csv has no column 'page'"),
+    "no such time on the right": ([*PAIR, "--on", "page", "--right-on", "ref"], "orders.csv has no column 'time'"),
+    "no such weight": ([*JOIN, "--weight", "pieces"], "visits.csv has no column 'pieces'"),
+    "no such weight on the right": ([*JOIN, "--right-weight", "n"], "orders.csv has no column 'n'"),
+    "no such deletion": ([*JOIN, "--delete-time", "gone", "--protect", "lifetime"], "visits.csv has no column 'gone'"),
+    "more keys on one side": ([*JOIN, "--on", "n"], "joined on as many columns"),
+    "the same key twice": ([*PAIR, "--on", "page", "--on", "page", "--right-on", "ref"], "different names"),
+    "deletions of updates": ([*JOIN, "--right-delete-time", "gone"], "needs structures with --protect lifetime"),
+    "bad rows": ([*JOIN, "--fail-on-bad-rows"], "the first is row 4 of the data"),
+    "width 16": ([*JOIN, "--width", "16"], "width must be a power of two from 32"),
+    "depth 2": ([*JOIN, "--depth", "2"], "depth must be an odd number"),
+    "a negative hash seed": ([*JOIN, "--hash-seed", "-1"], "--hash-seed must be"),
+    "no left file": (["join", "nothing.csv", *JOIN[2:]], "No such file or directory: 'nothing.csv'"),
+    "no right file": (["join", "visits.csv", "nothing.csv", *JOIN[3:]], "No such file or directory: 'nothing.csv'"),
+    "no budget": (["join", "visits.csv", "orders.csv", *CLOCK, "--on", "page"], "budget is --rho"),
+    "over the left": ([*JOIN, "--out", "visits.csv"], "visits.csv is read; name another file"),
+    "over the right": ([*JOIN, "--out", "./orders.csv"], "orders.csv is read; name another file"),
+    "a picture over the right": ([*JOIN, "--plot", "orders.csv"], ""),
+    "keys": ([*JOIN, "--key", "page"], "unrecognized arguments|ambiguous"),
+}
+
+
+@pytest.mark.usefixtures("orders")
+@pytest.mark.parametrize("name", JOIN_ERRORS)
+def test_an_error_of_a_join_is_one_line_and_changes_no_file(run: Run, name: str) -> None:
+    before = {path: path.read_bytes() for path in Path().iterdir()}
+    arguments, message = JOIN_ERRORS[name]
+    code, out, err = run(*arguments)
+    assert (code, out) == (2, ""), err
+    assert re.fullmatch(rf"fastgame( join)?: error: .*({message}).*\n", err), err
+    assert {path: path.read_bytes() for path in Path().iterdir()} == before
+
+
+@pytest.mark.usefixtures("orders")
+@pytest.mark.parametrize("depth", ["1", "3"])
+def test_a_picture_of_a_join_is_one_line(run: Run, depth: str) -> None:
+    assert run(*JOIN, "--depth", depth, "--plot", "out.svg")[0] == 0
+    svg = Path("out.svg").read_text()
+    assert "size of the join" in svg
+    assert "std_of_rows" not in svg
+    assert "keys" not in svg

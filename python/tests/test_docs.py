@@ -112,6 +112,10 @@ def test_the_list_of_public_things_is_no_empty_shell() -> None:
         "RangeCounter.count",
         "Plan.box",
         "JoinSize.estimate",
+        "JoinSide.update",
+        "JoinProfile.uniform",
+        "JoinEstimate.std_of_rows",
+        "JoinTerms.balanced_width",
         "Plan.join_terms",
         "replay_join",
         "axis.Regular.index",
@@ -136,6 +140,8 @@ def test_a_docstring_names_every_parameter_of_the_constructors() -> None:
         fg.Ticks,
         fg.Feed,
         fg.RowCounts,
+        fg.replay,
+        fg.replay_join,
         *(getattr(fg.axis, name) for name in fg.axis.__all__),
     ]:
         for parameter in inspect.signature(thing).parameters:
@@ -154,6 +160,7 @@ def test_signatures_show_the_defaults_that_hold() -> None:
         (fg.CountSketch.plan, {"width": 16}),
         (fg.JoinSize.plan, {}),
         (fg.RangeCounter.plan, {"axes": [fg.axis.Integer(0, 3)]}),
+        (fg.JoinSize.plan, {}),
     ]:
         given: dict[str, Any] = {"horizon": 8, "privacy": fg.Zcdp(1.0), **own}
         built = plan(**given).build()

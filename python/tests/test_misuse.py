@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from helpers import counter, raised_by, read, vector, whole
+from helpers import counter, raised_by, read, vector, whole, write
 
 import fastgame as fg
 
@@ -40,7 +40,11 @@ def make_range(**parameters: Any) -> Any:
     return fg.RangeCounter(shape=20, width=1, depth=1, horizon=8, privacy=PRIVACY, **{"hash_seed": 1, **parameters})
 
 
-STRUCTURES = pytest.mark.parametrize("make", [make_counter, make_vector, make_sketch, make_range])
+def make_join(**parameters: Any) -> Any:
+    return fg.JoinSize(width=32, depth=1, horizon=8, privacy=PRIVACY, **{"hash_seed": 1, **parameters})
+
+
+STRUCTURES = pytest.mark.parametrize("make", [make_counter, make_vector, make_sketch, make_range, make_join])
 
 
 def pickle_by(protocol: int) -> Callable[[Any], Any]:
@@ -149,10 +153,21 @@ def uses_of(structure: Any) -> list[Callable[[], Any]]:
             lambda: structure.heavy_hitters(5.0),
             lambda: structure.marginal(0),
         ]
+    if isinstance(structure, fg.JoinSize):
+        raw = fg.RawSketch(width=32, depth=1, hash_seed=1)
+        own = [
+            lambda: structure.left.update(1),
+            lambda: structure.right.update([1, 2]),
+            lambda: structure.left.merge(raw),
+            lambda: structure.right.merge(raw),
+            lambda: structure.estimate(error=True),
+            lambda: structure.estimate(confidence=0.9),
+            lambda: repr(structure.left),
+        ]
     return [
         *own,
         lambda: read(structure),
-        lambda: structure.update(1),
+        lambda: write(structure, 1),
         structure.advance,
         lambda: structure.advance(to=5),
         structure.noise_std,
@@ -169,7 +184,7 @@ def uses_of(structure: Any) -> list[Callable[[], Any]]:
 @STRUCTURES
 def test_a_forked_child_cannot_use_its_copy(make: Callable[[], Any]) -> None:
     structure = make()
-    structure.update(1)
+    write(structure, 1)
     names = in_a_child(lambda: [name_of_error(use) for use in uses_of(structure)])
     assert set(names) == {"CopyError"}
     message = in_a_child(lambda: str(raised_by(lambda: read(structure))))
@@ -253,7 +268,7 @@ def test_repr_shows_parameters_and_the_step_and_no_data(make: Callable[..., Any]
     for step in range(1, 9):
         busy.advance(to=step)
         for _ in range(step):
-            busy.update(0)
+            write(busy, 0)
         before = repr(busy)
         read(busy)
         assert repr(busy) == before == str(busy) == f"{busy}"
@@ -345,7 +360,7 @@ def test_a_budget_that_gives_no_usable_noise_is_refused_with_the_direction(rho: 
 
 def test_structures_are_made_by_their_own_classes_alone() -> None:
     made: Any
-    for made in [fg.Structure, fg.Budget, fg.Plan]:
+    for made in [fg.Structure, fg.Budget, fg.Plan, fg.JoinSide]:
         with pytest.raises(TypeError, match="cannot create"):
             made()
     for final in [
@@ -353,6 +368,9 @@ def test_structures_are_made_by_their_own_classes_alone() -> None:
         fg.ContinualVector,
         fg.CountSketch,
         fg.RangeCounter,
+        fg.JoinSize,
+        fg.JoinSide,
+        fg.JoinProfile,
         fg.RawSketch,
         fg.Plan,
         fg.Zcdp,
@@ -398,6 +416,9 @@ def test_a_method_of_one_class_refuses_an_object_of_another() -> None:
         (fg.RawSketch.merge, make_sketch()),
         (fg.RangeCounter.grid, make_sketch()),
         (fg.ContinualCounter.release, make_range()),
+        (fg.JoinSize.estimate, make_sketch()),
+        (fg.CountSketch.estimate, make_join()),
+        (fg.CountSketch.update, make_join().left),
         (fg.Structure.advance, fg.Zcdp(1.0)),
         (fg.Budget.epsilon, make_counter()),
     ]:
@@ -468,3 +489,7 @@ def test_the_class_of_a_structure_cannot_be_changed() -> None:
     vector: Any = fg.ContinualVector(3, horizon=8, privacy=PRIVACY)
     with pytest.raises(TypeError, match="layout differs"):
         vector.__class__ = fg.ContinualCounter
+    join: Any = make_join()
+    for other in [fg.CountSketch, fg.ContinualCounter, fg.RangeCounter]:
+        with pytest.raises(TypeError, match="layout differs"):
+            join.__class__ = other

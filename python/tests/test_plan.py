@@ -38,6 +38,7 @@ def test_a_plan_agrees_with_the_structure(parameters: dict[str, Any]) -> None:
             (fg.ContinualVector.plan(5, max_norm=0.3, **given), fg.ContinualVector(5, max_norm=0.3, **given)),
             (fg.CountSketch.plan(width=16, hash_seed=3, **given), fg.CountSketch(width=16, hash_seed=3, **given)),
             (fg.RangeCounter.plan(shape=5, hash_seed=3, **given), fg.RangeCounter(shape=5, hash_seed=3, **given)),
+            (fg.JoinSize.plan(width=32, hash_seed=3, **given), fg.JoinSize(width=32, hash_seed=3, **given)),
         ]
         for plan, structure in pairs:
             built: Any = plan.build()
@@ -354,7 +355,7 @@ def test_plans_are_drawn(tmp_path: Path) -> None:
         assert (tmp_path / name).stat().st_size > 10_000
     COUNTER.replace(horizon=2, mechanism="tree-paper").plot(str(tmp_path / "d.png"))
     COUNTER.replace(horizon=1).plot(tmp_path / "e.png")
-    with pytest.raises(ValueError, match="counters and vectors"):
+    with pytest.raises(ValueError, match="leave it out for other structures"):
         COUNTER.plot(tmp_path / "f.png", profile=ZIPF)
 
 

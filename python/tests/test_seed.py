@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from helpers import Floats, read
+from helpers import Floats, read, write
 
 import fastgame as fg
 
@@ -19,7 +19,7 @@ def history(structure: Any) -> list[Any]:
     released = []
     for to in [1, 2, 5, 500, 501, 1000]:
         structure.advance(to=to)
-        structure.update(0)
+        write(structure, 0)
         released.append(np.array(read(structure)).tolist())
     return released
 
@@ -32,6 +32,7 @@ def history(structure: Any) -> list[Any]:
         lambda **given: fg.CountSketch(width=16, hash_seed=1, **given),
         lambda **given: fg.RangeCounter(shape=30, hash_seed=1, **given),
         lambda **given: fg.RangeCounter(shape=3000, width=16, hash_seed=1, **given),
+        lambda **given: fg.JoinSize(width=32, hash_seed=1, **given),
     ],
 )
 def test_a_seed_repeats_the_releases(make: Any) -> None:
@@ -127,6 +128,27 @@ def test_range_counters_that_differ_in_one_parameter_do_not_share_noise() -> Non
     noise += [fg.ContinualVector(size, **BASE).release(range(2048)) for size in (2048, 4094, cells)]
     correlation = np.asarray(np.corrcoef(noise))
     assert np.all(np.abs(correlation[~np.eye(len(noise), dtype=bool)]) < 0.11)
+
+
+def test_joins_that_differ_in_one_parameter_do_not_share_noise_with_each_other_or_a_sketch() -> None:
+    # 2000 seeds; as above. A row of nothing is a sum of products of noise; a heavy key on one side shows a cell of the
+    # other, as an empty sketch of the same shape does.
+    base: dict[str, Any] = {"width": 32, "depth": 1, "hash_seed": 1, "horizon": 4, "privacy": fg.Zcdp(0.5)}
+    variants: list[dict[str, Any]] = [{}, {"max_weight": 2}, {"horizon": 9}, {"privacy": fg.Zcdp(0.6)}, {"depth": 3}]
+
+    def cell(which: str, seed: int, **variant: Any) -> float:
+        join = fg.JoinSize(**{**base, **variant}, insecure_seed=seed)
+        getattr(join, which).update(np.ones(2000, dtype=np.int64))
+        return join.estimate() / 2000 / join.noise_std()
+
+    seeds = range(2000)
+    noise: list[Floats] = [np.array([cell("left", seed, **variant) for seed in seeds]) for variant in variants]
+    noise.append(np.array([cell("right", seed) for seed in seeds]))
+    noise.append(np.array([cell("left", seed + 1) for seed in seeds]))
+    noise.append(np.array([fg.CountSketch(**base, insecure_seed=seed).estimate(1) for seed in seeds]))
+    for rows in [noise, [np.abs(row) for row in noise]]:
+        correlation = np.asarray(np.corrcoef(rows))
+        assert np.all(np.abs(correlation[~np.eye(len(rows), dtype=bool)]) < 0.11)
 
 
 def test_neighbouring_seeds_do_not_share_noise() -> None:
