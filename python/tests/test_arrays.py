@@ -281,6 +281,9 @@ OTHERS: set[tuple[str, str]] = {
     *{(f"Plan.{method}", "profile") for method in ["error", "std", "summary", "what_if", "plot"]},
     *{("Plan.plot", "path"), ("Plan.replace", "changes"), ("CountSketch.suggest", "profile")},
     *{("CountSketch.suggest", word) for word in ["privacy", "mechanism", "protect", "on_excess", "invalid"]},
+    # What is looked for, and when zero would do: test_range.py.
+    *{("RangeCounter.suggest", word) for word in inspect.signature(fg.RangeCounter.suggest).parameters},
+    *{("Plan.zero_would_do", "points"), ("Plan.zero_would_do", "confidence")},
     # Clocks and tables: test_ticks.py and test_replay.py.
     *{("replay", parameter) for parameter in inspect.signature(fg.replay).parameters},
     *{(f"Ticks.{method}", what) for method, what in [("step", "times"), ("time", "step")]},

@@ -405,7 +405,6 @@ def test_what_a_raw_sketch_dropped_is_counted_and_a_raw_sketch_fits_both_sides()
     assert size(join) == 1
 
 
-@pytest.mark.xfail(reason="the policies of a join do not go into its raw sketches, as those of a sketch do")
 def test_a_raw_sketch_has_the_policies_of_its_join() -> None:
     raw = exact(invalid="drop").raw()
     raw.update("a", 6)
@@ -861,7 +860,6 @@ def test_profiles_go_with_their_own_structures() -> None:
         plan.error(0.9, 0)
 
 
-@pytest.mark.xfail(reason="the step of a join's error is not looked at, as its noise is that of every step")
 def test_steps_beyond_the_horizon_have_no_error() -> None:
     plan = plan_of()
     for method in [plan.error, plan.std]:

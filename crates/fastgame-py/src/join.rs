@@ -1,6 +1,6 @@
 //! `JoinSize` and its sides.
 
-use fastgame_core::{Keyer, Side, SketchShape};
+use fastgame_core::{Invalid, Keyer, OnExcess, Side, SketchShape};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::pyclass_init::PyClassInitializer as Init;
@@ -229,8 +229,11 @@ impl JoinSize {
     }
 
     /// An empty RawSketch that fits either side: to be filled elsewhere and merged.
-    fn raw(&self) -> PyResult<RawSketch> {
-        RawSketch::of_shape(self.shape)
+    fn raw(slf: &Bound<'_, Self>) -> PyResult<RawSketch> {
+        let parameters = slf.as_super().get().parameters();
+        let on_excess = if parameters.on_excess == "clip" { OnExcess::Clip } else { OnExcess::Error };
+        let invalid = if parameters.invalid == "drop" { Invalid::Drop } else { Invalid::Raise };
+        RawSketch::of_shape(slf.get().shape, on_excess, invalid)
     }
 }
 

@@ -160,11 +160,15 @@ impl Plan {
     }
 
     /// How many cells a read touches, and draws noise for: of so many cells of a vector, or of estimates of so many keys
-    /// of a sketch. None: a read of everything. Of a range counter: of so many random boxes on average, or of one.
+    /// of a sketch. None: a read of everything. Of a range counter: of so many random boxes on average, or of
+    /// one. Of a join all, always.
     #[pyo3(signature = (keys = None))]
     fn cells_read(&self, keys: Option<&Bound<'_, PyAny>>) -> PyResult<u64> {
         let allowed = "None or an integer from 0 to 2^64 - 1";
         let keys = keys.map(|given| unsigned_parameter(given, "keys", allowed)).transpose()?;
+        if self.join.is_some() {
+            return Ok(self.plan.cells());
+        }
         let Some(range) = &self.range else { return Ok(self.plan.cells_read(keys)) };
         Ok((range.of_random_boxes().cells_read() * keys.unwrap_or(1) as f64).ceil() as u64)
     }
@@ -353,10 +357,8 @@ impl Plan {
         };
         let step = self.step(at)?;
         if let Some(join) = self.for_relations(profile)? {
-            if !(confidence > 0.0 && confidence < 1.0) || releases == 0 {
-                // As for the others.
-                self.plan.error_at(step, confidence, releases, None).map_err(CoreError)?;
-            }
+            // What is refused is refused for all kinds.
+            self.plan.error_at(step, confidence, releases, None).map_err(CoreError)?;
             return Ok(join.error(1.0 - (1.0 - confidence) / releases as f64).map_err(CoreError)?);
         }
         let profile = profile.map(profile_parameter).transpose()?.map(Bound::get);
@@ -372,6 +374,7 @@ impl Plan {
     fn std(&self, py: Python<'_>, at: Option<&Bound<'_, PyAny>>, profile: Option<&Bound<'_, PyAny>>) -> PyResult<f64> {
         let step = self.step(at)?;
         if let Some(join) = self.for_relations(profile)? {
+            self.plan.std_at(step, None).map_err(CoreError)?;
             return Ok(join.std());
         }
         let profile = profile.map(profile_parameter).transpose()?.map(Bound::get);

@@ -399,9 +399,9 @@ impl RawSketch {
         self.shape.width * self.shape.depth
     }
 
-    /// An empty one, for a structure that raises errors.
-    pub(crate) fn of_shape(shape: SketchShape) -> PyResult<Self> {
-        Ok(CoreRawSketch::new(shape, OnExcess::Error, Invalid::Raise).map_err(CoreError)?.into())
+    /// An empty one.
+    pub(crate) fn of_shape(shape: SketchShape, on_excess: OnExcess, invalid: Invalid) -> PyResult<Self> {
+        Ok(CoreRawSketch::new(shape, on_excess, invalid).map_err(CoreError)?.into())
     }
 
     /// A copy, so that no two locks are held at once.
