@@ -290,6 +290,7 @@ OTHERS: set[tuple[str, str]] = {
     *{
         ("Ticks.ends", "steps"),
         ("Ticks.locate", "instants"),
+        ("Ticks.instant", "time"),
         ("Ticks.instants", "times"),
         ("RowCounts.add", "reason"),
         ("RowCounts.add", "count"),
