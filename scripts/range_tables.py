@@ -259,7 +259,11 @@ def errors_beside_baselines(size, dims):
                         add(name).append(errors)
                 elif not grid_fits(size, dims):
                     add("high").append(sparse_error(points, truth, lo, hi, deviation, size, rng))
-    result = {key: percentile(np.concatenate(errors)) for key, errors in found.items()}
+    return with_plans(size, dims, {key: percentile(np.concatenate(errors)) for key, errors in found.items()})
+
+
+def with_plans(size, dims, result):
+    """The better threshold, and what plans say."""
     for horizon in (1, LONG):
         plan = planned(size, dims, horizon)
         for count in COUNTS:
