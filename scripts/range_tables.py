@@ -17,7 +17,8 @@ The baselines have the same budget, horizon and mechanism:
     zero         the answer 0
 
 The noise of the first two and of "dense" does not depend on data: they are empty, what they release is their error.
-The grid of 2^16 x 2^16 does not fit; only the second threshold is simulated there, by normal noise on the cells with points.
+The grid of 2^16 x 2^16 does not fit; only the second threshold is simulated there, by normal noise on the cells with
+points.
 """
 
 import argparse
@@ -36,7 +37,7 @@ import fastgame as fg
 
 DOCS = Path(__file__).resolve().parent.parent / "docs" / "ranges.md"
 PICTURE = DOCS.with_name("ranges-error.png")
-BEGIN, END = "<!-- begin: scripts/range_tables.py -->", "<!-- end -->"
+BEGIN, END = "<!-- begin: scripts/range_tables.py, {} -->", "<!-- end -->"
 
 PRIVACY = fg.Zcdp(rho=0.5)
 PAPER = {"levels": "dyadic", "estimator": "cover"}
@@ -182,7 +183,7 @@ def paper_table():
                 f"{plans[0].box().cells_read / plans[1].box().cells_read:.0f}",
             ]
         )
-    head = ["$2^{12} \\times 2^{12}$, $T = 2^{13}$", "error", "the paper's", "ratio (by plan)"]
+    head = ["components", "error", "the paper's", "ratio (by plan)"]
     head += ["update, ns a point", "the paper's", "ratio", "cells read, ratio"]
     return table(head, rows)
 
@@ -377,7 +378,7 @@ def speed():
                 f"{single.ns('new', 1) / 1000:,.0f}",
             ]
         )
-    head = ["$2^{12} \\times 2^{12}$, $10^4$ random boxes", "ns a box at a new step", "at the sealed step", "ratio"]
+    head = ["estimator", "ns a box at a new step", "at the sealed step", "ratio"]
     head += ["cells read", "ns a cell, sealed", "µs for one box alone"]
     result = {"boxes": table(head, rows)}
     # The same boxes of structures that differ in one thing.
@@ -445,7 +446,7 @@ def memory_table():
                 f"{plan.error(0.95):.0f}",
             ]
         )
-    head = ["width", "million cells", "at the start, MiB", "`memory` after reads", "`Plan.memory`"]
+    head = ["width", "million cells", "at the start", "`memory` after reads", "`Plan.memory`"]
     head += ["`Plan.memory_one_by_one`", "process, at most", "of it before", "plan: noise, 95 %"]
     return table(head, rows)
 
@@ -489,27 +490,27 @@ def report(write):
         noted(f"errors, {grid}", start)
     if write:
         draw(results, PICTURE)
-    return "\n".join(
-        [
-            "### Against the paper's structure\n",
-            "Root mean square error of random boxes, and updates.\n",
+    return {
+        "errors": [
+            "$2^{12} \\times 2^{12}$, $T = 2^{13}$: root mean square error of random boxes, and the time of updates.\n",
             paper,
-            "### Errors beside baselines\n",
-            "95 % of the errors of random boxes are below this; the least is in bold.\n",
+            "Beside baselines: 95 % of the errors of random boxes are below this; the least is in bold.\n",
             error_table(results, LONG),
             error_table(results, 1),
-            "Squares of $2^{12} \\times 2^{12}$ at $T = 2^{13}$, standard deviation of the noise by plan:\n",
+            "Squares in $2^{12} \\times 2^{12}$, $T = 2^{13}$: the standard deviation of the noise by plan.\n",
             small_boxes(),
-            "### Times\n",
-            f"2000 random boxes in one call, medians of five steps, on {machine()}.\n",
+        ],
+        "speed": [
+            f"$2^{{12}} \\times 2^{{12}}$: 2000 random boxes in one call, medians of five steps, on {machine()}.\n",
             times["boxes"],
             f"$10^6$ points : $10^3$ points takes {times['points']:.2f} times as long, "
             f"$T = 2^{{60}}$ : $T = 2^{{10}}$ {times['horizon']:.2f} times (300 boxes at new steps).\n",
-            "### Bytes\n",
-            "$2^{16} \\times 2^{16}$, $T = 2^{13}$, $10^6$ points, 100 boxes at each of 4 steps:\n",
+        ],
+        "memory": [
+            "$2^{16} \\times 2^{16}$, $T = 2^{13}$, $10^6$ points, 100 boxes at each of 4 steps, in MiB:\n",
             memory,
-        ]
-    )
+        ],
+    }
 
 
 def main():
@@ -520,15 +521,17 @@ def main():
     if arguments.memory:
         measure_memory(arguments.memory, 4)
         return
-    text = report(arguments.write)
-    if not arguments.write:
-        print(text)
-        return
-    before, begin, rest = DOCS.read_text().partition(BEGIN)
-    _, end, after = rest.partition(END)
-    if not begin or not end:
-        sys.exit(f"{DOCS} has no block {BEGIN} ... {END}")
-    DOCS.write_text(f"{before}{BEGIN}\n\n{text}\n{END}{after}")
+    blocks = report(arguments.write)
+    for name, parts in blocks.items():
+        text, mark = "\n".join(parts), BEGIN.format(name)
+        if not arguments.write:
+            print(text)
+            continue
+        before, begin, rest = DOCS.read_text().partition(mark)
+        _, end, after = rest.partition(END)
+        if not begin or not end:
+            sys.exit(f"{DOCS} has no block {mark} ... {END}")
+        DOCS.write_text(f"{before}{mark}\n\n{text}\n{END}{after}")
 
 
 if __name__ == "__main__":
