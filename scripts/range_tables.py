@@ -289,13 +289,10 @@ def error_table(results, horizon):
         for kind in KINDS:
             for count in (COUNTS[0], COUNTS[-1]):
                 values = {name: result.get((horizon, count, kind, name)) for name in METHODS}
-                best = min(
-                    values[name] for name in ("ours", "dense", "grid", "paper", "threshold", "zero") if values[name]
-                )
-                cells = [
-                    "–" if value is None else f"**{value:.0f}**" if value == best else f"{value:.0f}"
-                    for value in values.values()
-                ]
+                best = min(round(values[name]) for name in MEASURED if values[name] is not None)
+                least = {name for name in MEASURED if values[name] is not None and round(values[name]) == best}
+                shown = {name: "–" if value is None else f"{value:.0f}" for name, value in values.items()}
+                cells = [f"**{text}**" if name in least else text for name, text in shown.items()]
                 place = f"${power(size)}$" if dims == 1 else f"${power(size)} \\times {power(size)}$"
                 rows.append([place, f"$10^{len(str(count)) - 1}$ {kind}", *cells])
     head = [f"$T = {'1' if horizon == 1 else power(horizon)}$", "points", "ours", "plan: noise", "plan: $F_2 = n$"]
