@@ -91,6 +91,7 @@ bench: $(STAMPS)/extra-bench ## Time everything beside its baselines (criterion,
 	$(BIN)/python -m pytest -q benches/python --benchmark-columns=median,iqr,rounds --benchmark-group-by=group,param
 	$(BIN)/python scripts/sketch_speed.py
 	$(BIN)/python scripts/replay_speed.py
+	$(BIN)/python scripts/range_tables.py
 
 .PHONY: bench-check
 bench-check: ## Count the instructions of hot paths (valgrind) and compare with benches/instructions.json
