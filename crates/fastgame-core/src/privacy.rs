@@ -578,7 +578,7 @@ mod tests {
     }
 
     #[test]
-    fn epsilon_is_that_of_the_design_and_under_the_classical_formula() {
+    fn epsilon_has_its_golden_values_and_is_under_the_classical_formula() {
         for (rho, expected) in [(0.01, 0.575055), (0.1, 1.994527), (0.5, 4.886554), (1.0, 7.286081)] {
             let epsilon = zcdp(rho).epsilon(1e-6).unwrap();
             assert!((epsilon - expected).abs() < 1e-6, "{rho}: {epsilon}");

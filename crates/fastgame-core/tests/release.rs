@@ -249,7 +249,7 @@ fn calibration(builder: &Builder) -> Calibration {
 
 #[test]
 fn the_scale_of_the_tree_is_the_golden_one() {
-    // tau of the design's table, for horizons 2^h and, as one level more begins there, just above 2^(h - 1).
+    // Golden values of tau, for horizons 2^h and, as one level more begins there, just above 2^(h - 1).
     let update =
         [(0, 1.0), (1, 0.6666666667), (2, 0.9047619048), (10, 1.7907827955), (40, 5.1241544295), (62, 7.5685988739)];
     let lifetime =
