@@ -304,6 +304,19 @@ def _common(arguments: argparse.Namespace) -> dict[str, Any]:
     }
 
 
+def _sketched(arguments: argparse.Namespace, ticks: fg.Ticks) -> dict[str, Any]:
+    """The parameters of structures that hash keys, or may."""
+    return {
+        "width": arguments.width,
+        "depth": arguments.depth,
+        "hash_seed": arguments.hash_seed,
+        "max_weight": arguments.max_weight,
+        "on_excess": arguments.on_excess,
+        "horizon": ticks.horizon,
+        **_common(arguments),
+    }
+
+
 def _key_list(arguments: argparse.Namespace) -> Any:
     """The public list of keys, as a column or a tuple of them."""
     from fastgame._files import read_keys  # noqa: PLC0415 (needs pyarrow, which the base package does not)
@@ -339,15 +352,7 @@ def _count(arguments: argparse.Namespace) -> None:
 def _top(arguments: argparse.Namespace) -> None:
     ticks = fg.Ticks(arguments.start, arguments.end, arguments.every, tz=arguments.tz)
     keys = _key_list(arguments)
-    sketch = fg.CountSketch(
-        width=arguments.width,
-        depth=arguments.depth,
-        hash_seed=arguments.hash_seed,
-        max_weight=arguments.max_weight,
-        on_excess=arguments.on_excess,
-        horizon=ticks.horizon,
-        **_common(arguments),
-    )
+    sketch = fg.CountSketch(**_sketched(arguments, ticks))
     listed = len(keys[0] if isinstance(keys, tuple) else keys)
     feed = fg.Feed(sketch, key=tuple(arguments.key), weight=arguments.weight, keys=keys, top=min(arguments.k, listed))
     _release(arguments, ticks, feed)
@@ -355,15 +360,7 @@ def _top(arguments: argparse.Namespace) -> None:
 
 def _join(arguments: argparse.Namespace) -> None:
     ticks = fg.Ticks(arguments.start, arguments.end, arguments.every, tz=arguments.tz)
-    join = fg.JoinSize(
-        width=arguments.width,
-        depth=arguments.depth,
-        hash_seed=arguments.hash_seed,
-        max_weight=arguments.max_weight,
-        on_excess=arguments.on_excess,
-        horizon=ticks.horizon,
-        **_common(arguments),
-    )
+    join = fg.JoinSize(**_sketched(arguments, ticks))
     columns = {
         "time": arguments.time,
         "key": tuple(arguments.on),
@@ -412,16 +409,7 @@ def _range(arguments: argparse.Namespace) -> None:
     if len(set(texts)) < len(texts):
         raise ValueError("a box stands twice among those to report")
     by_name = {axis.name: axis for axis in own["axes"]}
-    counter = fg.RangeCounter(
-        width=arguments.width,
-        depth=arguments.depth,
-        hash_seed=arguments.hash_seed,
-        max_weight=arguments.max_weight,
-        on_excess=arguments.on_excess,
-        horizon=ticks.horizon,
-        **own,
-        **_common(arguments),
-    )
+    counter = fg.RangeCounter(**own, **_sketched(arguments, ticks))
     boxes = {text: box_of(text, by_name) for text in texts}
     _release(arguments, ticks, fg.Feed(counter, weight=arguments.weight, boxes=boxes))
 
