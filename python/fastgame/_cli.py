@@ -48,10 +48,7 @@ _EXAMPLES = {
       --every 1w --rho 0.5 --key page --keys pages.txt -k 2 --width 1024
 """,
     "range": r"""
-  printf 'time,age,site
-2026-01-01 09:30,34,north
-2026-01-02 10:00,71,south
-' > visits.csv
+  printf 'time,age,site\n2026-01-01 09:30,34,north\n2026-01-02 10:00,71,south\n' > visits.csv
   fastgame range visits.csv --time time --start 2026-01-01 --end 2026-02-01 --every 1w --rho 0.5 \
       --axis age:0:100:20 --axis site:north,south --box age=0:50 --box age=50:,site=south
 """,
