@@ -382,6 +382,29 @@ fn an_update_that_would_overflow_changes_nothing_and_names_the_key() {
     assert_eq!(partial.counters, [i64::MAX]);
 }
 
+/// One counter near the edge of 64 bits has all adds to its vector checked one by one. They must be the adds of the fast
+/// path: a wrong sign, row or first cell would only show up there.
+#[test]
+fn checked_one_by_one_the_adds_are_the_same() {
+    let (inner, first) = (shape(4, 3, 10), 12);
+    let hash = builder(inner).build_exact().unwrap().hash;
+    let keys: Vec<u64> = (0..40).collect();
+    let weights: Vec<i64> = (0..40).map(|i| i % 21 - 10).collect();
+    let mut partial = raw(inner);
+    partial.update(&keys, Weights::Each(&weights)).unwrap();
+    let [fast, checked] = [0, i64::MAX - 5].map(|edge| {
+        let mut live = builder(shape(8, 3, 10)).build_exact().unwrap();
+        live.vector.add(edge as u128, |counters| counters[0] += edge, |_| ()).unwrap();
+        update_cells(&mut live.vector, first, &inner, &hash, &keys, Weights::Each(&weights)).unwrap();
+        update_cells(&mut live.vector, first, &inner, &hash, &keys, Weights::All(-3)).unwrap();
+        merge_cells(&mut live.vector, first, &inner, &partial).unwrap();
+        live.vector.add(0, |counters| counters[0] -= edge, |_| ()).unwrap();
+        cells(&mut live)
+    });
+    assert!(fast[..first].iter().all(|&cell| cell == 0) && fast[first..].iter().any(|&cell| cell != 0));
+    assert_eq!(checked, fast);
+}
+
 #[test]
 fn the_largest_weights_double_until_they_overflow() {
     let shape = shape(64, 5, 1 << 31);
