@@ -133,6 +133,11 @@ pub enum Error {
         /// What is bounded: "weight" or "L2 norm".
         what: &'static str,
     },
+    /// Parameters that are allowed each on its own, but not together.
+    Unsupported {
+        /// What does not go together, and what to do.
+        what: &'static str,
+    },
     /// Arrays that do not fit together.
     Shape {
         /// What they must be like.
@@ -221,7 +226,7 @@ impl fmt::Display for Error {
                 "sketches can be merged only if they have the same {field}; it is {ours} here and {theirs} there (start \
                  from raw() of the sketch to merge into)"
             ),
-            Self::Shape { what } => f.write_str(what),
+            Self::Shape { what } | Self::Unsupported { what } => f.write_str(what),
             Self::Overflow { position } => write!(
                 f,
                 "the update at position {position} would take a counter out of the 64-bit range; use a coarser unit"

@@ -7,7 +7,7 @@
 //! of the mechanism over the reals, and the rounding adds `g^2 / 12 <= s^2 / 12288` to the variance.
 
 use crate::error::{Error, Result};
-use crate::math::{floor_log2, power_of_two, round_ties_even, trunc};
+use crate::math::{floor_log2, power_of_two, round_ties_even, sqrt, trunc};
 
 /// A quantity that can be added to a cell.
 pub trait Quantity: Copy + sealed::Sealed {
@@ -83,15 +83,25 @@ impl Index for i64 {
     }
 }
 
+/// How the size of an update is measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Norm {
+    /// The sum of absolute values, for Laplace noise.
+    L1,
+    /// The root of the sum of squares, for Gaussian noise.
+    L2,
+}
+
 /// How large one update may be, in whole units.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Bound {
     /// The unit is `2^unit`.
     pub(crate) unit: i32,
     /// The bound as the caller gave it.
-    pub(crate) l2: f64,
-    /// The sum of squares of an update's units is at most this.
-    pub(crate) max_squared: u64,
+    pub(crate) size: f64,
+    norm: Norm,
+    /// The sum of absolute values or of squares of an update's units is at most this.
+    max: u64,
     /// What the caller calls it.
     pub(crate) what: &'static str,
 }
@@ -104,8 +114,8 @@ const REAL_PLACES: i32 = 20;
 const MAX_NORM_EXPONENT: i32 = 300;
 
 impl Bound {
-    /// Integer updates of L2 norm at most `max_weight`; the unit is one.
-    pub(crate) fn integer(max_weight: u32) -> Result<Self> {
+    /// Integer updates of norm at most `max_weight`; the unit is one.
+    pub(crate) fn integer(max_weight: u32, norm: Norm) -> Result<Self> {
         if max_weight == 0 || max_weight > MAX_WEIGHT {
             return Err(Error::Parameter {
                 name: "max_weight",
@@ -114,11 +124,12 @@ impl Bound {
             });
         }
         let max = u64::from(max_weight);
-        Ok(Self { unit: 0, l2: f64::from(max_weight), max_squared: max * max, what: "weight" })
+        let max = if norm == Norm::L1 { max } else { max * max };
+        Ok(Self { unit: 0, size: f64::from(max_weight), norm, max, what: "weight" })
     }
 
-    /// Real updates of L2 norm at most `max_norm`, in multiples of `2^(floor(log2 max_norm) - 20)`.
-    pub(crate) fn real(max_norm: f64) -> Result<Self> {
+    /// Real updates of norm at most `max_norm`, in multiples of `2^(floor(log2 max_norm) - 20)`.
+    pub(crate) fn real(max_norm: f64, norm: Norm) -> Result<Self> {
         let limit = power_of_two(MAX_NORM_EXPONENT);
         if !(max_norm >= 1.0 / limit && max_norm <= limit) {
             return Err(Error::Parameter {
@@ -130,8 +141,45 @@ impl Bound {
         let unit = floor_log2(max_norm) - REAL_PLACES;
         // max_norm / u lies in [2^20, 2^21): 53 significant bits, 32 of them behind the point.
         let scaled = (max_norm * power_of_two(32 - unit)) as u128;
-        let max_squared = ((scaled * scaled) >> 64) as u64;
-        Ok(Self { unit, l2: max_norm, max_squared, what: "L2 norm" })
+        let (max, what) = match norm {
+            Norm::L1 => ((scaled >> 32) as u64, "L1 norm"),
+            Norm::L2 => (((scaled * scaled) >> 64) as u64, "L2 norm"),
+        };
+        Ok(Self { unit, size: max_norm, norm, max, what })
+    }
+
+    /// Whether an update, cells and whole units, is within the bound.
+    pub(crate) fn holds(&self, row: &[(u64, i128)]) -> bool {
+        let size = |units: i128| match self.norm {
+            Norm::L1 => units.unsigned_abs(),
+            Norm::L2 => units.unsigned_abs().saturating_mul(units.unsigned_abs()),
+        };
+        row.iter().fold(0u128, |sum, &(_, units)| sum.saturating_add(size(units))) <= u128::from(self.max)
+    }
+
+    /// The norm of an update, to float precision.
+    pub(crate) fn norm(&self, row: &[(u64, i128)]) -> f64 {
+        let units = row.iter().map(|&(_, units)| units as f64);
+        match self.norm {
+            Norm::L1 => units.map(f64::abs).sum(),
+            Norm::L2 => sqrt(units.map(|units| units * units).sum()),
+        }
+    }
+
+    /// The largest norm, to float precision, in units.
+    pub(crate) fn max_norm(&self) -> f64 {
+        match self.norm {
+            Norm::L1 => self.max as f64,
+            Norm::L2 => sqrt(self.max as f64),
+        }
+    }
+
+    /// The largest update of one cell, in units.
+    pub(crate) fn max_of_one(&self) -> i128 {
+        i128::from(match self.norm {
+            Norm::L1 => self.max,
+            Norm::L2 => self.max.isqrt(),
+        })
     }
 }
 
@@ -280,15 +328,15 @@ mod tests {
 
     #[test]
     fn the_squared_bound_of_a_real_vector_is_exact() {
-        assert_eq!(Bound::real(1.0).unwrap().max_squared, 1 << 40);
-        assert_eq!(Bound::real(1.0).unwrap().unit, -20);
-        assert_eq!(Bound::real(1.5).unwrap().max_squared, 9 << 38);
-        assert_eq!(Bound::real(4.0).unwrap().unit, -18);
+        assert_eq!(Bound::real(1.0, Norm::L2).unwrap().max, 1 << 40);
+        assert_eq!(Bound::real(1.0, Norm::L2).unwrap().unit, -20);
+        assert_eq!(Bound::real(1.5, Norm::L2).unwrap().max, 9 << 38);
+        assert_eq!(Bound::real(4.0, Norm::L2).unwrap().unit, -18);
         // sqrt(2): (2^20 sqrt 2)^2 lies just above 2^41 in floats, so the floor is 2^41.
-        assert_eq!(Bound::real(core::f64::consts::SQRT_2).unwrap().max_squared, 1 << 41);
+        assert_eq!(Bound::real(core::f64::consts::SQRT_2, Norm::L2).unwrap().max, 1 << 41);
         // The next float below is below.
         assert_eq!(
-            Bound::real(f64::from_bits(core::f64::consts::SQRT_2.to_bits() - 1)).unwrap().max_squared,
+            Bound::real(f64::from_bits(core::f64::consts::SQRT_2.to_bits() - 1), Norm::L2).unwrap().max,
             (1 << 41) - 1
         );
     }
@@ -296,11 +344,11 @@ mod tests {
     #[test]
     fn bounds_and_scales_out_of_range_are_refused() {
         for bad in [0.0, -1.0, f64::NAN, f64::INFINITY, 1e-100, 1e100] {
-            assert!(Bound::real(bad).is_err(), "{bad}");
+            assert!(Bound::real(bad, Norm::L2).is_err(), "{bad}");
         }
-        assert!(Bound::integer(0).is_err());
-        assert!(Bound::integer(MAX_WEIGHT + 1).is_err());
-        assert!(Bound::integer(MAX_WEIGHT).is_ok());
+        assert!(Bound::integer(0, Norm::L2).is_err());
+        assert!(Bound::integer(MAX_WEIGHT + 1, Norm::L2).is_err());
+        assert!(Bound::integer(MAX_WEIGHT, Norm::L2).is_ok());
         for bad in [0.0, f64::NAN, f64::INFINITY, 1e-6, 1e20] {
             assert!(Lattice::new(0, bad).is_err(), "{bad}");
         }

@@ -60,7 +60,7 @@ mod vector;
 
 pub use rand_core;
 
-pub use crate::calibration::{Calibration, Mechanism, Unit};
+pub use crate::calibration::{Calibration, MAX_BUFFERS, Mechanism, Unit};
 pub use crate::counter::ContinualCounter;
 pub use crate::error::{Error, Given, Result};
 pub use crate::hash::{Key, Keyer};
@@ -68,7 +68,7 @@ pub use crate::join::{JoinBuilder, JoinEstimate, JoinInterval, JoinSize, MIN_JOI
 pub use crate::join_plan::{JoinPlan, JoinProfile, JoinTerms};
 pub use crate::lattice::{Index, MAX_WEIGHT, Quantity};
 pub use crate::plan::Plan;
-pub use crate::privacy::{ApproxDp, Gdp, Loss, Zcdp, total};
+pub use crate::privacy::{ApproxDp, Gdp, Loss, PureDp, Zcdp, total};
 pub use crate::profile::FrequencyProfile;
 pub use crate::range::{
     BoxError, Counts, Estimator, HeavyHitters, Interval, Levels, MAX_AXES, MAX_AXIS, MAX_COMPONENTS, MAX_SPACING,

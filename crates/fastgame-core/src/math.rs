@@ -20,7 +20,9 @@ macro_rules! door {
 door! {
     sqrt(x) = sqrt / sqrt;
     exp(x) = exp / exp;
+    exp_m1(x) = exp_m1 / expm1;
     ln(x) = ln / log;
+    ln_1p(x) = ln_1p / log1p;
     sin(x) = sin / sin;
     cos(x) = cos / cos;
     trunc(x) = trunc / trunc;
@@ -31,6 +33,12 @@ door! {
 #[inline]
 pub(crate) fn erfc(x: f64) -> f64 {
     libm::erfc(x)
+}
+
+/// The error function.
+#[inline]
+pub(crate) fn erf(x: f64) -> f64 {
+    libm::erf(x)
 }
 
 /// `2^exponent` as a float, for `-1022 <= exponent <= 1023` (the normal range).

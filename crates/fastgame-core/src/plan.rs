@@ -6,7 +6,7 @@
 use crate::calibration::Calibration;
 use crate::error::{Error, Result};
 use crate::math::sqrt;
-use crate::mechanism::store::PackedStore;
+use crate::mechanism::store::shared_bytes;
 use crate::profile::FrequencyProfile;
 use crate::profile::law::RowLaw;
 use crate::quantile::{median_variance, tail_of_one_row, two_sided_quantile};
@@ -29,7 +29,7 @@ pub struct Plan {
 }
 
 /// More than the structure itself takes, and the tables of a block's levels.
-const FIXED_BYTES: u64 = 2048;
+const FIXED_BYTES: u64 = 4096;
 /// The depths among which a sketch is suggested.
 const DEPTHS: [usize; 4] = [3, 5, 7, 9];
 
@@ -136,7 +136,7 @@ impl Plan {
         self.calibration.release_std()
     }
 
-    /// The standard deviation of the noise of a cell at a step. The tree's is the same at each.
+    /// The standard deviation of the noise of a cell at a step. A tree's is the same at each, that of a BLT grows.
     ///
     /// # Errors
     /// [`Error::Parameter`] unless the step is from 1 to the horizon.
@@ -145,7 +145,7 @@ impl Plan {
             let allowed = "a step from 1 (now) to the horizon (the end)";
             return Err(Error::Parameter { name: "at", given: step.into(), allowed });
         }
-        Ok(self.calibration.release_std())
+        Ok(self.calibration.release_std_at(step))
     }
 
     /// The step of the lattice on which releases lie.
@@ -249,9 +249,10 @@ impl Plan {
         }
     }
 
-    /// Normal variables that such a read draws at most: two a cell, however much time has passed.
+    /// Random variables that such a read draws at most, however much time has passed: two normals a cell of a tree, one more
+    /// than buffers of a BLT, six gamma variables of a Laplace tree.
     pub fn draws_at_most(&self, keys: Option<u64>) -> u64 {
-        self.cells_read(keys).saturating_mul(2)
+        self.cells_read(keys).saturating_mul(self.calibration.draws_of_cell())
     }
 
     /// Memory in bytes before anything is read: 8 a cell, and the hash functions.
@@ -260,20 +261,20 @@ impl Plan {
     }
 
     /// A bound on the memory in bytes whatever is read and when, if cells are read all together (a tree path of sums for
-    /// each) or one by one (that, and the bookkeeping of packed storage). Typical use takes far less: about 5 sums a
-    /// cell after 15 reads at random times, 9 after 250.
+    /// each, or the buffers of a BLT) or one by one (that, and the bookkeeping of packed storage). Typical use of a tree takes far
+    /// less: about 5 sums a cell after 15 reads at random times, 9 after 250.
     pub fn memory_at_most(&self, together: bool) -> u64 {
-        let path = u64::from(self.calibration.levels() + 1);
+        let (path, head) = self.calibration.words_of_cell();
         let fixed = (FIXED_BYTES * (1 + self.blocks)).saturating_add(self.beside);
         let counters_and_paths = self.size.saturating_mul(8 * (1 + path)).saturating_add(fixed);
         // A single cell is always read together with all the others.
         if together || self.size == 1 {
             return counters_and_paths;
         }
-        // Step and level set; at most seven unused words, two of the group and its entry, for eight cells of which only
-        // one may have been read.
-        let bookkeeping = self.size.saturating_mul(8 * (2 + 10));
-        counters_and_paths.saturating_add(bookkeeping).saturating_add(PackedStore::<f64>::shared_bytes(2 + path))
+        // The head; at most seven unused words, two of the group and its entry, for eight cells of which only one may have been
+        // read.
+        let bookkeeping = self.size.saturating_mul(8 * (head + 10));
+        counters_and_paths.saturating_add(bookkeeping).saturating_add(shared_bytes(head + path))
     }
 }
 

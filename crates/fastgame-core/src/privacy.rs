@@ -1,9 +1,9 @@
 //! Privacy budgets, and the exact conversions between their three dialects.
 //!
-//! Every mechanism of this crate spends its budget on Gaussian noise, and everything that it ever
-//! releases is one Gaussian mechanism: two neighbouring inputs shift the mean of a fixed normal
-//! distribution by at most `mu` standard deviations. So a budget collapses to the one number `mu`
-//! ([`Loss`]), whichever dialect it was given in:
+//! Budgets of three dialects are spent on Gaussian noise, and everything that a structure ever
+//! releases is one Gaussian mechanism then: two neighbouring inputs shift the mean of a fixed normal
+//! distribution by at most `mu` standard deviations. So such a budget collapses to the one number `mu`
+//! ([`Loss::Gaussian`]), whichever dialect it was given in:
 //!
 //! - [`Gdp`]: `mu` itself (Dong, Roth and Su, "Gaussian Differential Privacy", 2022);
 //! - [`Zcdp`]: `rho = mu^2 / 2` (Bun and Steinke, "Concentrated Differential Privacy", 2016);
@@ -15,6 +15,18 @@
 //! holds for a budget spent on Gaussian noise; it is not a statement about other mechanisms that
 //! happen to be `rho`-zCDP.
 //!
+//! [`PureDp`], `epsilon` with `delta = 0`, is spent on Laplace noise ([`Loss::Pure`]). What it implies
+//! in the other dialects is what randomised response, the worst of all `epsilon`-private mechanisms
+//! (Kairouz, Oh and Viswanath, 2015), attains:
+//!
+//! - its curve is `delta(e) = max(0, (e^epsilon - e^e) / (1 + e^epsilon))`;
+//! - it is `mu`-GDP for `erf(mu / sqrt 8) = tanh(epsilon / 2)` and no less. Its trade-off function is the
+//!   polygon through (0, 1), (a, a) and (1, 0) with `a = 1 / (1 + e^epsilon)`; that of `mu`-GDP is convex, with
+//!   the same ends, and passes through (a, a): so it is nowhere above.
+//!
+//! The second makes sums of both kinds of budget sound: the curve of the sum is Gaussian. (As zCDP alone it would
+//! cost less: `epsilon tanh(epsilon / 2)` instead of `mu^2 / 2`, but that says nothing about the curve.)
+//!
 //! Results err on the safe side: `delta(epsilon)` and `epsilon(delta)` are never below the true
 //! value, and the `mu` of an [`ApproxDp`] is never above it. The margin is a few parts in `1e15` of
 //! `mu`, and at least half a unit in the last place of delta (which shows when delta is close to 1).
@@ -24,7 +36,7 @@
 use alloc::vec::Vec;
 
 use crate::error::{Error, Result};
-use crate::math::{erfc, exp, ln, sqrt};
+use crate::math::{erf, erfc, exp, exp_m1, ln, sqrt};
 
 /// The allowed range of `rho`: wide enough for every use, and nothing over- or underflows in it.
 const RHO: core::ops::RangeInclusive<f64> = 1e-300..=1e300;
@@ -32,6 +44,8 @@ const RHO: core::ops::RangeInclusive<f64> = 1e-300..=1e300;
 const MU: core::ops::RangeInclusive<f64> = 1e-149..=1e150;
 /// The largest epsilon of an [`ApproxDp`]; its `mu` is inside of [`MU`] for every delta.
 const MAX_EPSILON: f64 = 1e298;
+/// The allowed range of a pure `epsilon`; `e^epsilon` is a float in it.
+const PURE_EPSILON: core::ops::RangeInclusive<f64> = 1e-100..=700.0;
 /// By how much the parts of a split may sum to more than one: enough for parts given in decimals.
 const PARTS_TOLERANCE: f64 = 1e-9;
 
@@ -64,19 +78,32 @@ pub enum Loss {
         /// The largest shift of the mean between neighbours, in standard deviations of the noise.
         mu: f64,
     },
+    /// That of a Laplace mechanism: no event's probability changes by more than a factor of `e^epsilon`.
+    #[non_exhaustive]
+    Pure {
+        /// In nats.
+        epsilon: f64,
+    },
 }
 
 impl Loss {
-    /// The `mu` of Gaussian differential privacy: the largest shift between neighbours, in standard
-    /// deviations of the noise.
+    /// The `mu` of Gaussian differential privacy: telling neighbours apart is as hard as telling `N(0, 1)` from `N(mu, 1)`,
+    /// or harder (of a pure budget; rounded up).
     pub fn mu(&self) -> f64 {
-        let Self::Gaussian { mu } = *self;
-        mu
+        match *self {
+            Self::Gaussian { mu } => mu,
+            Self::Pure { epsilon } => mu_of_pure(epsilon),
+        }
     }
 
-    /// The `rho` of zero-concentrated differential privacy, `mu^2 / 2`, in nats.
+    /// The `rho` of zero-concentrated differential privacy that goes with [`Loss::mu`], `mu^2 / 2`, in nats.
     pub fn rho(&self) -> f64 {
         0.5 * self.mu() * self.mu()
+    }
+
+    /// Whether it is that of a Laplace mechanism, with `delta = 0`.
+    pub fn is_pure(&self) -> bool {
+        matches!(self, Self::Pure { .. })
     }
 
     /// The smallest epsilon (in nats) with which the mechanism is (epsilon, `delta`)-private; zero
@@ -89,6 +116,10 @@ impl Loss {
     /// About 60 points of the exact curve.
     pub fn epsilon(&self, delta: f64) -> Result<f64> {
         check_delta(delta)?;
+        if let Self::Pure { epsilon } = *self {
+            let safe = |other| pure_curve(epsilon, other) <= delta;
+            return Ok(if safe(0.0) { 0.0 } else { last_safe(0.0, epsilon, safe) });
+        }
         let mu = self.mu();
         let safe = |epsilon| curve(mu, epsilon) <= delta;
         if safe(0.0) {
@@ -106,8 +137,9 @@ impl Loss {
     /// The smallest delta with which the mechanism is (`epsilon`, delta)-private; `epsilon` is in
     /// nats. Rounded up.
     ///
-    /// Delta is positive for every `epsilon`: where it is too small for a normal float, the result is
-    /// the smallest normal one, `2.2250738585072014e-308`, as zero would be a false claim.
+    /// Delta is positive for every `epsilon` of Gaussian noise: where it is too small for a normal float, the result is
+    /// the smallest normal one, `2.2250738585072014e-308`, as zero would be a false claim. A pure budget has zero from its
+    /// own `epsilon` on.
     ///
     /// # Errors
     /// [`Error::Parameter`] unless `epsilon` is finite and at least zero.
@@ -116,7 +148,10 @@ impl Loss {
     /// One point of the exact curve.
     pub fn delta(&self, epsilon: f64) -> Result<f64> {
         check_epsilon(epsilon, f64::MAX, "finite and at least 0")?;
-        Ok(curve(self.mu(), epsilon))
+        Ok(match *self {
+            Self::Gaussian { mu } => curve(mu, epsilon),
+            Self::Pure { epsilon: own } => pure_curve(own, epsilon),
+        })
     }
 }
 
@@ -243,6 +278,69 @@ impl ApproxDp {
     }
 }
 
+/// A budget in pure differential privacy: `delta = 0`. It is spent on Laplace noise.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct PureDp {
+    epsilon: f64,
+}
+
+impl PureDp {
+    /// A budget of `epsilon`, in nats.
+    ///
+    /// # Errors
+    /// [`Error::Parameter`] unless `1e-100 <= epsilon <= 700`.
+    pub fn new(epsilon: f64) -> Result<Self> {
+        if PURE_EPSILON.contains(&epsilon) {
+            Ok(Self { epsilon })
+        } else {
+            let allowed = "positive (from 1e-100 to 700) for pure differential privacy";
+            Err(Error::Parameter { name: "epsilon", given: epsilon.into(), allowed })
+        }
+    }
+
+    /// The epsilon given, in nats. [`Loss::epsilon`] is that of a positive delta.
+    pub fn target_epsilon(&self) -> f64 {
+        self.epsilon
+    }
+
+    /// The privacy loss that this budget stands for.
+    pub fn loss(&self) -> Loss {
+        Loss::Pure { epsilon: self.epsilon }
+    }
+
+    /// The `mu` of Gaussian differential privacy that it implies, rounded up: see [`Loss::mu`].
+    pub fn mu(&self) -> f64 {
+        self.loss().mu()
+    }
+
+    /// `mu^2 / 2`, in nats: see [`Loss::rho`].
+    pub fn rho(&self) -> f64 {
+        self.loss().rho()
+    }
+
+    /// Both budgets spent on the same people: the two `epsilon` add up, for adaptive choices too.
+    ///
+    /// # Errors
+    /// [`Error::Parameter`] when the sum is over 700.
+    pub fn compose(self, other: Self) -> Result<Self> {
+        Self::new(self.epsilon + other.epsilon)
+    }
+
+    /// Divides the budget: part `i` gets the fraction `parts[i]` of `epsilon`; otherwise as [`Zcdp::split`].
+    ///
+    /// # Errors
+    /// [`Error::Parameter`] as [`Zcdp::split`]; a share must be at least `1e-100`.
+    pub fn split(&self, parts: &[f64]) -> Result<Vec<Self>> {
+        split(self.epsilon, *PURE_EPSILON.start(), parts, Self::new)
+    }
+}
+
+impl From<PureDp> for Loss {
+    fn from(budget: PureDp) -> Self {
+        budget.loss()
+    }
+}
+
 macro_rules! budget {
     ($($name:ident)*) => {$(
         impl From<$name> for Loss {
@@ -286,7 +384,7 @@ macro_rules! budget {
             /// # Cost
             /// A few passes over the parts.
             pub fn split(&self, parts: &[f64]) -> Result<Vec<Zcdp>> {
-                split(self.rho(), parts)
+                split(self.rho(), *RHO.start(), parts, Zcdp::new)
             }
         }
     )*};
@@ -294,24 +392,33 @@ macro_rules! budget {
 
 budget! { Zcdp Gdp ApproxDp }
 
-/// All of the budgets spent on the same people: their `rho` add up ([`Zcdp::compose`]).
+/// All of the budgets spent on the same people. If all are pure their `epsilon` add up ([`PureDp::compose`]); otherwise
+/// their `rho` do ([`Zcdp::compose`], claim 7 of `docs/guarantees.md`), with that of [`Loss::rho`] for a pure one.
 ///
 /// # Errors
-/// [`Error::Parameter`] when there are none, or when the sum leaves `1e-300..=1e300`.
-pub fn total(budgets: impl IntoIterator<Item = Loss>) -> Result<Zcdp> {
+/// [`Error::Parameter`] when there are none, or when the sum leaves the range of such budgets.
+pub fn total(budgets: impl IntoIterator<Item = Loss>) -> Result<Loss> {
     let mut count = 0_u64;
-    let mut rho = 0.0;
+    let (mut rho, mut pure) = (0.0, Some(0.0));
     for loss in budgets {
         count += 1;
         rho += loss.rho();
+        pure = match loss {
+            Loss::Pure { epsilon } => pure.map(|sum| sum + epsilon),
+            Loss::Gaussian { .. } => None,
+        };
     }
     if count == 0 {
         return Err(Error::Parameter { name: "budgets", given: count.into(), allowed: "one budget or more" });
     }
-    Zcdp::new(rho)
+    match pure {
+        Some(epsilon) => PureDp::new(epsilon).map(Loss::from),
+        None => Zcdp::new(rho).map(Loss::from),
+    }
 }
 
-fn split(rho: f64, parts: &[f64]) -> Result<Vec<Zcdp>> {
+/// Shares of a whole, each at least `least`, as budgets.
+fn split<B>(whole: f64, least: f64, parts: &[f64], budget: impl Fn(f64) -> Result<B>) -> Result<Vec<B>> {
     let error = |given, allowed| Err(Error::Parameter { name: "parts", given, allowed });
     if parts.is_empty() {
         return error(parts.len().into(), "one number or more");
@@ -326,10 +433,10 @@ fn split(rho: f64, parts: &[f64]) -> Result<Vec<Zcdp>> {
         return error(sum.into(), "fractions that sum to at most 1");
     }
     let scale = sum.max(1.0);
-    let mut shares: Vec<f64> = parts.iter().map(|part| rho * (part / scale)).collect();
+    let mut shares: Vec<f64> = parts.iter().map(|part| whole * (part / scale)).collect();
     // Rounding may have carried the sum over the whole; the largest share bears the difference.
     loop {
-        let excess = excess(rho, &shares);
+        let excess = excess(whole, &shares);
         if excess <= 0.0 {
             break;
         }
@@ -338,11 +445,11 @@ fn split(rho: f64, parts: &[f64]) -> Result<Vec<Zcdp>> {
         }
     }
     for (&share, &part) in shares.iter().zip(parts) {
-        if !RHO.contains(&share) {
-            return error(part.into(), "large enough for a share of at least 1e-300");
+        if share < least {
+            return error(part.into(), "large enough for a share of at least 1e-300 (1e-100 of a pure budget)");
         }
     }
-    shares.into_iter().map(Zcdp::new).collect()
+    shares.into_iter().map(budget).collect()
 }
 
 /// By how much the shares' sum is over the whole: the larger of the exact sum's excess and of the float
@@ -374,6 +481,30 @@ fn last_safe(not_safe: f64, safe: f64, is_safe: impl Fn(f64) -> bool) -> f64 {
         }
     }
     f64::from_bits(good)
+}
+
+/// The curve of randomised response with `own`, rounded up; 0 from there on.
+fn pure_curve(own: f64, epsilon: f64) -> f64 {
+    if epsilon >= own {
+        return 0.0;
+    }
+    // (e^own - e^epsilon) / (e^own + 1): e^-(own - epsilon) loses nothing where the two are close.
+    let delta = -exp_m1(epsilon - own) / (1.0 + exp(-own));
+    (delta * (1.0 + 8.0 * f64::EPSILON)).min(1.0)
+}
+
+/// The least `mu` with `erf(mu / sqrt 8) = tanh(epsilon / 2)`, rounded up.
+fn mu_of_pure(epsilon: f64) -> f64 {
+    let argument = |mu: f64| mu * (0.5 * core::f64::consts::FRAC_1_SQRT_2);
+    let mu = if epsilon < 1.0 {
+        let tanh = exp_m1(epsilon) / (exp_m1(epsilon) + 2.0);
+        last_safe(0.0, 2.0 * epsilon, |mu| erf(argument(mu)) >= tanh)
+    } else {
+        // The complement, which is small: 2 / (1 + e^epsilon).
+        let rest = 2.0 / (1.0 + exp(epsilon));
+        last_safe(0.0, 2.0 + 2.0 * epsilon, |mu| erfc(argument(mu)) <= rest)
+    };
+    mu * (1.0 + 16.0 * f64::EPSILON)
 }
 
 /// Half the nodes (the others are their negatives) and the weights of the 12-point Gauss-Legendre rule.

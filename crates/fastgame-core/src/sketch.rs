@@ -643,7 +643,7 @@ impl RawSketch {
     /// [`Error::Parameter`] for a shape that no sketch has.
     pub fn new(shape: SketchShape, on_excess: OnExcess, invalid: Invalid) -> Result<Self> {
         shape.check()?;
-        crate::lattice::Bound::integer(shape.max_weight)?;
+        crate::lattice::Bound::integer(shape.max_weight, crate::lattice::Norm::L2)?;
         let hash = Arc::new(shape.hash());
         Ok(Self { shape, on_excess, invalid, hash, counters: zeroed_cells(shape.cells())?, total: 0, dropped: 0 })
     }

@@ -11,13 +11,16 @@ use core::fmt;
 
 use rand_core::{TryCryptoRng, TryRng};
 
-use crate::calibration::{self, Calibration, Mechanism, Unit};
+use crate::calibration::{self, Calibration, Kind, Mechanism, Sensitivity, Unit};
 use crate::error::{Error, Given, Result, reserved, zeroed};
-use crate::lattice::{Bound, FAR, Index, Lattice, Quantity};
+use crate::lattice::{Bound, FAR, Index, Lattice, Norm, Quantity};
 use crate::math::{mix, sqrt};
-use crate::mechanism::tree::{KEPT_CAPACITY, Request, TreeNoise};
+use crate::mechanism::blt::BltProcess;
+use crate::mechanism::cells::{CellNoise, KEPT_CAPACITY, Request};
+use crate::mechanism::tree::Tree;
 use crate::noise::FailStop;
 use crate::noise::gaussian::Gaussian;
+use crate::noise::laplace::Laplace;
 use crate::privacy::Loss;
 use crate::time::{Clock, Horizon};
 
@@ -138,13 +141,15 @@ impl Builder {
         self
     }
 
-    /// Integer updates whose L2 norm is at most `w`, `1 <= w <= 2^31`. This is the default, with `w = 1`.
+    /// Integer updates whose L2 norm (L1 norm with a pure budget) is at most `w`, `1 <= w <= 2^31`. This is the default, with
+    /// `w = 1`.
     pub fn max_weight(mut self, w: u32) -> Self {
         self.bound = BoundParameter::Weight(w);
         self
     }
 
-    /// Real updates whose L2 norm is at most `max_norm`, kept in multiples of `2^(floor(log2 max_norm) - 20)`.
+    /// Real updates whose L2 norm (L1 norm with a pure budget) is at most `max_norm`, kept in multiples of `2^(floor(log2
+    /// max_norm) - 20)`.
     pub fn max_norm(mut self, max_norm: f64) -> Self {
         self.bound = BoundParameter::Norm(max_norm);
         self
@@ -207,17 +212,16 @@ impl Builder {
             }
         };
         let horizon = Horizon::new(self.horizon)?;
-        let bound = match self.bound {
-            BoundParameter::Weight(w) => Bound::integer(w)?,
-            BoundParameter::Norm(norm) => Bound::real(norm)?,
-            BoundParameter::Cells { weight, cells } => {
-                let one = Bound::integer(weight)?;
-                Bound { l2: one.l2 * sqrt(f64::from(cells)), ..one }
-            }
+        let norm = if self.loss.is_pure() { Norm::L1 } else { Norm::L2 };
+        let (bound, cells) = match self.bound {
+            BoundParameter::Weight(w) => (Bound::integer(w, norm)?, 1),
+            BoundParameter::Norm(size) => (Bound::real(size, norm)?, 1),
+            BoundParameter::Cells { weight, cells } => (Bound::integer(weight, norm)?, cells),
         };
+        let sensitivity = Sensitivity { l1: bound.size * f64::from(cells), l2: bound.size * sqrt(f64::from(cells)) };
         let calibration =
-            calibration::scale(self.loss, self.mechanism, self.unit, self.contributions, horizon, bound.l2)?;
-        let lattice = Lattice::new(bound.unit, calibration.node_std())?;
+            calibration::scale(self.loss, self.mechanism, self.unit, self.contributions, horizon, sensitivity)?;
+        let lattice = Lattice::new(bound.unit, calibration.scale())?;
         Ok(Checked { horizon, size, bound, calibration, lattice })
     }
 
@@ -228,11 +232,16 @@ impl Builder {
     /// range, zero contributions, a noise scale too small or too large for the counters' unit.
     pub fn build(&self) -> Result<ContinualVector> {
         let checked = self.check()?;
-        let noise = Noise::GaussianTree(TreeNoise::new(
-            checked.calibration.levels(),
-            Gaussian::new(checked.calibration.node_std()),
-            &self.blocks,
-        ));
+        let calibration = &checked.calibration;
+        let (levels, scale, blocks) = (calibration.levels(), calibration.scale(), &self.blocks);
+        let noise = match calibration.kind() {
+            Kind::GaussianTree => Noise::GaussianTree(CellNoise::new(Tree::new(levels, Gaussian::new(scale)), blocks)),
+            Kind::LaplaceTree => {
+                let law = Laplace::new(calibration.laplace_scale(), levels)?;
+                Noise::LaplaceTree(CellNoise::new(Tree::new(levels, law), blocks))
+            }
+            Kind::Blt(blt) => Noise::Blt(CellNoise::new(BltProcess::new(blt, scale, checked.size), blocks)),
+        };
         self.assemble(checked, noise)
     }
 
@@ -242,7 +251,7 @@ impl Builder {
         let mut checked = self.check()?;
         checked.lattice = Lattice::exact(checked.bound.unit);
         let levels = checked.calibration.levels();
-        self.assemble(checked, Noise::ZeroTree(TreeNoise::new(levels, crate::noise::Zero, &self.blocks)))
+        self.assemble(checked, Noise::ZeroTree(CellNoise::new(Tree::new(levels, crate::noise::Zero), &self.blocks)))
     }
 
     fn assemble(&self, checked: Checked, noise: Noise) -> Result<ContinualVector> {
@@ -274,12 +283,17 @@ impl Builder {
             BoundParameter::Norm(norm) => (1, norm.to_bits()),
             BoundParameter::Cells { weight, cells } => (2, (u64::from(weight) << 32) | u64::from(cells)),
         };
+        let budget = match self.loss {
+            Loss::Gaussian { mu } => mu.to_bits(),
+            // No mu has this sign.
+            Loss::Pure { epsilon } => (-epsilon).to_bits(),
+        };
         let parameters = [
             self.horizon,
-            self.loss.mu().to_bits(),
+            budget,
             kind,
             bound,
-            self.mechanism as u64,
+            self.mechanism.code(),
             self.unit as u64,
             u64::from(self.contributions),
             parameter,
@@ -302,11 +316,13 @@ impl Builder {
 }
 
 /// The noise of all cells, by law and correlation.
-#[cfg_attr(test, expect(clippy::large_enum_variant, reason = "the zero law is for tests, and small"))]
+#[expect(clippy::large_enum_variant, reason = "there is one a vector, and the fast one is not boxed")]
 enum Noise {
-    GaussianTree(TreeNoise<Gaussian>),
+    GaussianTree(CellNoise<Tree<Gaussian>>),
+    LaplaceTree(CellNoise<Tree<Laplace>>),
+    Blt(CellNoise<BltProcess>),
     #[cfg(test)]
-    ZeroTree(TreeNoise<crate::noise::Zero>),
+    ZeroTree(CellNoise<Tree<crate::noise::Zero>>),
 }
 
 /// Runs one expression for whichever noise there is.
@@ -314,6 +330,8 @@ macro_rules! with_noise {
     ($noise:expr, $name:ident => $body:expr) => {
         match $noise {
             Noise::GaussianTree($name) => $body,
+            Noise::LaplaceTree($name) => $body,
+            Noise::Blt($name) => $body,
             #[cfg(test)]
             Noise::ZeroTree($name) => $body,
         }
@@ -404,7 +422,7 @@ impl ContinualVector {
     /// The standard deviation of the noise of a release at `now`, in the caller's units. (The rounding to the lattice
     /// adds at most `s^2 / 12288` to the variance, which is not counted here.)
     pub fn noise_std(&self) -> f64 {
-        self.checked.calibration.release_std()
+        self.checked.calibration.release_std_at(self.clock.now())
     }
 
     /// The step `g` of the lattice on which releases lie, a power of two.
@@ -787,42 +805,33 @@ impl Batch {
                 same
             });
         }
-        if squared_norm(&self.row) <= u128::from(self.bound.max_squared) {
+        if self.bound.holds(&self.row) {
             return Ok(());
         }
         match self.on_excess {
-            OnExcess::Error => Err(Error::Excess { position: row, bound: self.bound.l2, what: self.bound.what }),
+            OnExcess::Error => Err(Error::Excess { position: row, bound: self.bound.size, what: self.bound.what }),
             OnExcess::Clip => {
-                clip(&mut self.row, self.bound.max_squared);
+                clip(&mut self.row, &self.bound);
                 Ok(())
             }
         }
     }
 }
 
-/// The sum of squares, or more than any bound.
-fn squared_norm(row: &[(u64, i128)]) -> u128 {
-    row.iter().fold(0u128, |sum, (_, units)| {
-        let size = units.unsigned_abs();
-        sum.saturating_add(size.saturating_mul(size))
-    })
-}
-
 /// Scales a row down onto the bound, rounding toward zero.
-fn clip(row: &mut [(u64, i128)], max_squared: u64) {
+fn clip(row: &mut [(u64, i128)], bound: &Bound) {
     if let [(_, units)] = row {
-        let max = i128::from(max_squared.isqrt());
+        let max = bound.max_of_one();
         *units = (*units).clamp(-max, max);
         return;
     }
-    let norm = sqrt(row.iter().map(|&(_, units)| units as f64 * units as f64).sum());
-    let mut factor = sqrt(max_squared as f64) / norm;
+    let mut factor = bound.max_norm() / bound.norm(row);
     let exact: Vec<i128> = row.iter().map(|&(_, units)| units).collect();
     loop {
         for ((_, units), &exact) in row.iter_mut().zip(&exact) {
             *units = (exact as f64 * factor) as i128;
         }
-        if squared_norm(row) <= u128::from(max_squared) {
+        if bound.holds(row) {
             return;
         }
         // Floats rounded the wrong way: a little less.

@@ -102,7 +102,7 @@ fn every_release_is_a_multiple_of_the_lattice_step_for_data_zero_and_one_alike()
             let mut rng = rng(5);
             let mut vector = builder.build().unwrap();
             let step = vector.lattice_step();
-            let scale = vector.calibration().node_std();
+            let scale = vector.calibration().scale();
             assert!(step.log2().fract() == 0.0 && step <= scale / 32.0 && step > scale / 64.0, "{step} for {scale}");
             for now in [1, 2, 1 << 19].into_iter().filter(|&now| now <= builder.build().unwrap().horizon()) {
                 vector.advance(now).unwrap();
@@ -176,7 +176,7 @@ fn one_step_has_the_variance_of_the_gaussian_mechanism() {
         let variance = vector.noise_std().powi(2);
         let exact = delta * delta / (2.0 * rho);
         assert!(variance >= exact && variance < exact * (1.0 + 1e-12), "{variance} for {exact}");
-        assert_eq!(vector.noise_std(), vector.calibration().node_std());
+        assert_eq!(vector.noise_std(), vector.calibration().scale());
     }
 }
 
@@ -261,8 +261,8 @@ fn the_scale_of_the_tree_is_the_golden_one() {
                 let got = calibration(&builder(horizon, 0.125, 1).unit(unit));
                 assert_eq!(got.levels(), levels);
                 assert!((got.tau() / tau - 1.0).abs() < 1e-9, "{unit:?} {levels}: {}", got.tau());
-                assert!((got.node_std().powi(2) / (tau / 0.25) - 1.0).abs() < 1e-9);
-                let release = f64::from(levels + 1) * got.node_std().powi(2);
+                assert!((got.scale().powi(2) / (tau / 0.25) - 1.0).abs() < 1e-9);
+                let release = f64::from(levels + 1) * got.scale().powi(2);
                 assert!((got.release_std().powi(2) / release - 1.0).abs() < 1e-12);
             }
         }
@@ -271,8 +271,8 @@ fn the_scale_of_the_tree_is_the_golden_one() {
 
 #[test]
 fn contributions_and_bounds_scale_the_noise_and_budgets_divide_it() {
-    let base = calibration(&builder(1 << 16, 0.5, 1)).node_std();
-    let close = |got: Calibration, factor: f64| assert!((got.node_std() / (base * factor) - 1.0).abs() < 1e-12);
+    let base = calibration(&builder(1 << 16, 0.5, 1)).scale();
+    let close = |got: Calibration, factor: f64| assert!((got.scale() / (base * factor) - 1.0).abs() < 1e-12);
     close(calibration(&builder(1 << 16, 0.5, 1).contributions(7)), 7.0);
     close(calibration(&builder(1 << 16, 0.5, 1).max_weight(9)), 9.0);
     close(calibration(&builder(1 << 16, 0.5, 1).max_weight(9).contributions(7)), 63.0);
@@ -288,9 +288,9 @@ fn tree_paper_has_the_papers_node_variance_and_refuses_one_step() {
         for rho in [0.01, 0.5, 3.0] {
             let got = calibration(&builder(horizon, rho, 1).mechanism(Mechanism::TreePaper));
             let paper = (levels + 2.0) / (8.0 * rho);
-            assert!((got.node_std().powi(2) / paper - 1.0).abs() < 1e-12);
+            assert!((got.scale().powi(2) / paper - 1.0).abs() < 1e-12);
             // Never less noise than what the exact calibration asks for.
-            assert!(got.node_std() > calibration(&builder(horizon, rho, 1)).node_std());
+            assert!(got.scale() > calibration(&builder(horizon, rho, 1)).scale());
         }
     }
     let error = builder(1, 0.5, 1).mechanism(Mechanism::TreePaper).build().unwrap_err();

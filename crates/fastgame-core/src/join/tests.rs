@@ -159,14 +159,15 @@ proptest! {
 fn the_noise_is_for_one_side_a_time() {
     let base = || ContinualVector::builder(1 << 10, Zcdp::new(0.5).unwrap());
     let of = |contributions| builder(shape(64, 5, 3)).contributions(contributions).vector().unwrap().check().unwrap();
-    let l2 = of(1).bound.l2;
+    // s^2 = tau L2^2 at rho = 1/2.
+    let l2 = of(1).calibration.scale() / of(1).calibration.tau().sqrt();
     assert!((l2 - 3.0 * 5f64.sqrt()).abs() < 1e-12, "{l2}");
     assert_eq!(of(1).size, 2 * 5 * 64);
     // As a sketch of one side; `contributions` for both sides together, whichever they fall on.
     let sketch = SketchBuilder::new(base(), shape(64, 5, 3)).build().unwrap();
     let join = JoinBuilder::new(base(), shape(64, 5, 3)).build().unwrap();
     assert_eq!(join.vector().noise_std(), sketch.vector().noise_std());
-    assert!((of(4).calibration.node_std() / of(1).calibration.node_std() - 4.0).abs() < 1e-12);
+    assert!((of(4).calibration.scale() / of(1).calibration.scale() - 4.0).abs() < 1e-12);
     // One step: Lemma 5.2 with `depth * max_weight^2 / (2 rho)`.
     let once = JoinSize::builder(1, Zcdp::new(0.02).unwrap()).depth(5).max_weight(3).build().unwrap();
     assert!((once.vector().noise_std().powi(2) / (5.0 * 9.0 / 0.04) - 1.0).abs() < 1e-9);

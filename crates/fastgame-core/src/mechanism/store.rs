@@ -1,13 +1,13 @@
 //! Packed storage for the noise of single cells: a few words for each cell that was read, none for the others.
 //!
-//! What a cell keeps is a *record*: the step of its last read, its level set, and a stack of
-//! `levels.len()` sums in level order. Records change length with nearly every read, so they are kept in
-//! groups of eight neighbouring cells:
+//! What a cell keeps is a *record*: a head of fixed length (the step of its last read; for a tree its level set too) and a
+//! stack of values. Records of a tree change length with nearly every read, so they are kept in groups of eight neighbouring
+//! cells:
 //!
 //! ```text
 //! page of 512 groups -> entry: | marks 8 | class 8 | slot 48 |
 //! slot of 8 * class words:     | group | lengths (a byte a record) | record | record | ... | unused |
-//! record:                      | step | level set | sum | sum | ... |
+//! record:                      | head | value | value | ... |
 //! ```
 //!
 //! A record is found with two look-ups and one sum of bytes. A change of length moves the records behind it, at
@@ -21,7 +21,6 @@ use alloc::vec::Vec;
 use core::marker::PhantomData;
 use core::ops::Range;
 
-use crate::level_set::LevelSet;
 use crate::noise::Stored;
 
 const CELLS_PER_GROUP: u64 = 8;
@@ -30,41 +29,49 @@ const CELLS_PER_PAGE: u64 = CELLS_PER_GROUP * GROUPS_PER_PAGE as u64;
 /// Slots of a class are multiples of this many words.
 const WORDS_PER_CLASS: usize = 8;
 const WORDS_PER_CHUNK: usize = 256;
-/// Words in front of a group's records, and in front of a record's sums.
+/// Words in front of a group's records.
 const GROUP_HEAD: usize = 2;
-const RECORD_HEAD: usize = 2;
 
 /// The entries of 512 groups, once one of their cells was read.
 type Page = Option<Box<[Entry; GROUPS_PER_PAGE]>>;
 
-/// The stacks of the cells that were read on their own.
-pub(crate) struct PackedStore<S> {
+/// The records of the cells that were read on their own: heads `H` and values `V`.
+pub(crate) struct PackedStore<H, V> {
     size: u64,
     held: u64,
     pages: Vec<Page>,
     classes: Vec<Class>,
-    sum: PhantomData<S>,
+    record: PhantomData<(H, V)>,
 }
 
 /// What a cell keeps between reads.
-pub(crate) struct Record<'a, S> {
-    pub(crate) step: u64,
-    pub(crate) levels: LevelSet,
-    sums: &'a [u64],
-    sum: PhantomData<S>,
+pub(crate) struct Record<'a, H, V> {
+    words: &'a [u64],
+    record: PhantomData<(H, V)>,
 }
 
-impl<S: Stored> Record<'_, S> {
-    /// The sum at the level of this rank.
+impl<H: Stored, V: Stored> Record<'_, H, V> {
     #[inline]
-    pub(crate) fn sum(&self, rank: u32) -> S {
-        S::read(&self.sums[rank as usize * S::WORDS..])
+    pub(crate) fn head(&self) -> H {
+        H::read(self.words)
     }
 
-    /// The sum at the leaf, which is the last one.
+    /// The value of this rank.
     #[inline]
-    pub(crate) fn leaf(&self) -> S {
-        S::read(&self.sums[self.sums.len() - S::WORDS..])
+    pub(crate) fn value(&self, rank: u32) -> V {
+        V::read(&self.words[H::WORDS + rank as usize * V::WORDS..])
+    }
+
+    /// All values.
+    #[cfg(test)]
+    pub(crate) fn values(&self) -> impl Iterator<Item = V> {
+        self.words[H::WORDS..].chunks_exact(V::WORDS).map(V::read)
+    }
+
+    /// The last value, which is the noise of the last read.
+    #[inline]
+    pub(crate) fn last(&self) -> V {
+        V::read(&self.words[self.words.len() - V::WORDS..])
     }
 }
 
@@ -265,7 +272,7 @@ fn entry_mut(pages: &mut Vec<Page>, size: u64, group: u64) -> &mut Entry {
 }
 
 #[inline]
-fn record<S: Stored>(classes: &[Class], entry: Entry, lane: u32) -> Option<Record<'_, S>> {
+fn record<H, V>(classes: &[Class], entry: Entry, lane: u32) -> Option<Record<'_, H, V>> {
     if entry.class() == 0 {
         return None;
     }
@@ -276,35 +283,28 @@ fn record<S: Stored>(classes: &[Class], entry: Entry, lane: u32) -> Option<Recor
         return None;
     }
     let start = GROUP_HEAD + words_before(lengths, lane);
-    let record = &slot[start..start + length];
-    Some(Record {
-        step: record[0],
-        levels: LevelSet::from_bits(record[1]),
-        sums: &record[RECORD_HEAD..],
-        sum: PhantomData,
-    })
+    Some(Record { words: &slot[start..start + length], record: PhantomData })
 }
 
-impl<S: Stored> PackedStore<S> {
+/// A bound on the memory of what is shared by all cells: chunks that are partly filled or kept, in every class, a
+/// page, and the tables. In bytes.
+pub(crate) const fn shared_bytes(words_per_record: u64) -> u64 {
+    let classes = (GROUP_HEAD as u64 + CELLS_PER_GROUP * words_per_record).div_ceil(WORDS_PER_CLASS as u64);
+    let largest = classes * WORDS_PER_CLASS as u64;
+    let chunk = if largest > WORDS_PER_CHUNK as u64 { largest } else { WORDS_PER_CHUNK as u64 };
+    classes * (2 * 8 * chunk + 4 * 16 + 2 * size_of::<Class>() as u64) + size_of::<[Entry; GROUPS_PER_PAGE]>() as u64
+}
+
+impl<H: Stored, V: Stored> PackedStore<H, V> {
     /// An empty store for cells `0..size`; it owns no memory until a cell is read.
     pub(crate) fn new(size: u64) -> Self {
-        Self { size, held: 0, pages: Vec::new(), classes: Vec::new(), sum: PhantomData }
+        Self { size, held: 0, pages: Vec::new(), classes: Vec::new(), record: PhantomData }
     }
 
     /// The number of cells that have a record.
     #[cfg(test)]
     pub(crate) fn held(&self) -> u64 {
         self.held
-    }
-
-    /// A bound on the memory of what is shared by all cells: chunks that are partly filled or kept, in every class, a
-    /// page, and the tables. In bytes.
-    pub(crate) const fn shared_bytes(words_per_record: u64) -> u64 {
-        let classes = (GROUP_HEAD as u64 + CELLS_PER_GROUP * words_per_record).div_ceil(WORDS_PER_CLASS as u64);
-        let largest = classes * WORDS_PER_CLASS as u64;
-        let chunk = if largest > WORDS_PER_CHUNK as u64 { largest } else { WORDS_PER_CHUNK as u64 };
-        classes * (2 * 8 * chunk + 4 * 16 + 2 * size_of::<Class>() as u64)
-            + size_of::<[Entry; GROUPS_PER_PAGE]>() as u64
     }
 
     /// The memory in use, in bytes.
@@ -336,20 +336,19 @@ impl<S: Stored> PackedStore<S> {
 
     /// The record of `cell`, if it has one.
     #[inline]
-    pub(crate) fn get(&self, cell: u64) -> Option<Record<'_, S>> {
+    pub(crate) fn get(&self, cell: u64) -> Option<Record<'_, H, V>> {
         record(&self.classes, self.entry(cell / CELLS_PER_GROUP), (cell % CELLS_PER_GROUP) as u32)
     }
 
-    /// Sets the record of `cell`: the first `keep` sums that it has, then `pushed`. Takes away its mark.
-    pub(crate) fn replace(&mut self, cell: u64, step: u64, levels: LevelSet, keep: u32, pushed: &[S]) {
-        debug_assert_eq!(levels.len() as usize, keep as usize + pushed.len());
+    /// Sets the record of `cell`: the head, the first `keep` values that it has, then `pushed`. Takes away its mark.
+    pub(crate) fn replace(&mut self, cell: u64, head: H, keep: u32, pushed: impl Iterator<Item = V> + Clone) {
         let lane = (cell % CELLS_PER_GROUP) as u32;
         let entry = self.entry_mut(cell / CELLS_PER_GROUP);
         entry.0 &= !Entry::mark(lane);
         let entry = *entry;
 
-        let kept = RECORD_HEAD + keep as usize * S::WORDS;
-        let length = kept + pushed.len() * S::WORDS;
+        let kept = H::WORDS + keep as usize * V::WORDS;
+        let length = kept + pushed.clone().count() * V::WORDS;
         let slot = if entry.class() == 0 { None } else { Some(self.classes[entry.class()].slot_mut(entry.slot())) };
         let change = Change::new(slot.as_ref().map_or(0, |slot| slot[1]), lane, length);
         let slot = match slot {
@@ -363,10 +362,9 @@ impl<S: Stored> PackedStore<S> {
         };
         slot[1] = change.new_lengths;
         let record = &mut slot[change.start..change.start + length];
-        record[0] = step;
-        record[1] = levels.bits();
-        for (sum, words) in pushed.iter().zip(record[kept..].chunks_exact_mut(S::WORDS)) {
-            sum.write(words);
+        head.write(record);
+        for (value, words) in pushed.zip(record[kept..].chunks_exact_mut(V::WORDS)) {
+            value.write(words);
         }
         if change.old_length == 0 {
             self.held += 1;
@@ -400,7 +398,7 @@ impl<S: Stored> PackedStore<S> {
 
     /// The record of `cell`, if it has one, and its mark.
     #[inline]
-    pub(crate) fn visit(&mut self, cell: u64) -> (Option<Record<'_, S>>, Mark<'_>) {
+    pub(crate) fn visit(&mut self, cell: u64) -> (Option<Record<'_, H, V>>, Mark<'_>) {
         let lane = (cell % CELLS_PER_GROUP) as u32;
         let entry = entry_mut(&mut self.pages, self.size, cell / CELLS_PER_GROUP);
         (record(&self.classes, *entry, lane), Mark { entry, mark: Entry::mark(lane) })
@@ -415,10 +413,12 @@ impl<S: Stored> PackedStore<S> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::level_set::LevelSet;
+    use crate::mechanism::tree::Head;
     use proptest::prelude::*;
     use std::collections::BTreeMap;
 
-    /// Two words a sum, as the Laplace law will have.
+    /// Two words a value, as the Laplace law has.
     #[derive(Clone, Copy, Debug, PartialEq)]
     struct Pair(u64, u64);
 
@@ -441,7 +441,7 @@ mod tests {
     }
 
     fn check<S: Stored + PartialEq + core::fmt::Debug>(size: u64, calls: &[(u64, u32, u32)], make: impl Fn(u64) -> S) {
-        let mut store = PackedStore::<S>::new(size);
+        let mut store = PackedStore::<Head, S>::new(size);
         let mut model: BTreeMap<u64, (u64, Vec<S>)> = BTreeMap::new();
         let mut stamp = 0;
         for &(cell, keep, len) in calls {
@@ -453,7 +453,7 @@ mod tests {
                 sums.push(make(stamp));
             }
             let levels = LevelSet::from_bits(u64::MAX >> (64 - len));
-            store.replace(cell, stamp, levels, keep as u32, &sums[keep..]);
+            store.replace(cell, Head { step: stamp, levels }, keep as u32, sums[keep..].iter().copied());
             model.insert(cell, (stamp, sums));
             assert_eq!(store.held(), model.len() as u64);
         }
@@ -461,12 +461,12 @@ mod tests {
             match (store.get(cell), model.get(&cell)) {
                 (None, None) => {}
                 (Some(record), Some((step, sums))) => {
-                    assert_eq!(record.step, *step);
-                    assert_eq!(record.levels.len() as usize, sums.len());
+                    assert_eq!(record.head().step, *step);
+                    assert_eq!(record.head().levels.len() as usize, sums.len());
                     for (rank, sum) in sums.iter().enumerate() {
-                        assert_eq!(record.sum(rank as u32), *sum);
+                        assert_eq!(record.value(rank as u32), *sum);
                     }
-                    assert_eq!(record.leaf(), *sums.last().unwrap());
+                    assert_eq!(record.last(), *sums.last().unwrap());
                 }
                 (record, _) => panic!("cell {cell}: present {}", record.is_some()),
             }
@@ -474,7 +474,7 @@ mod tests {
         // Slots are dense: every class holds exactly the groups whose records have its size.
         let mut groups: BTreeMap<u64, usize> = BTreeMap::new();
         for (cell, (_, sums)) in &model {
-            *groups.entry(cell / CELLS_PER_GROUP).or_default() += RECORD_HEAD + sums.len() * S::WORDS;
+            *groups.entry(cell / CELLS_PER_GROUP).or_default() += Head::WORDS + sums.len() * S::WORDS;
         }
         for (index, class) in store.classes.iter().enumerate() {
             assert_eq!(class.len, groups.values().filter(|&&words| class_of(words) == index).count());
@@ -500,22 +500,23 @@ mod tests {
 
     #[test]
     fn marks_belong_to_one_cell_and_survive_a_move_of_the_group() {
-        let mut store = PackedStore::<f64>::new(20);
+        let mut store = PackedStore::<Head, f64>::new(20);
         store.visit(3).1.set();
         store.visit(4).1.set();
         assert!([2, 3, 4, 5].map(|cell| store.visit(cell).1.is_set()) == [false, true, true, false]);
-        store.replace(3, 1, LevelSet::from_bits(0b111), 0, &[1.0, 2.0, 3.0]);
-        store.replace(5, 1, LevelSet::from_bits(u64::MAX >> 1), 0, &[0.5; 63]);
+        let head = |bits| Head { step: 1, levels: LevelSet::from_bits(bits) };
+        store.replace(3, head(0b111), 0, [1.0, 2.0, 3.0].into_iter());
+        store.replace(5, head(u64::MAX >> 1), 0, [0.5; 63].into_iter());
         assert!(!store.visit(3).1.is_set(), "what is replaced is marked no more");
         assert!(store.visit(4).1.is_set());
         store.unmark(4);
         assert!(!store.visit(4).1.is_set());
-        assert_eq!(store.get(3).unwrap().leaf(), 3.0);
+        assert_eq!(store.get(3).unwrap().last(), 3.0);
     }
 
     #[test]
     fn an_unread_store_owns_nothing() {
-        let store = PackedStore::<f64>::new(1 << 40);
+        let store = PackedStore::<Head, f64>::new(1 << 40);
         assert_eq!(store.bytes(), 0);
         assert!(store.get(1 << 39).is_none());
     }

@@ -55,6 +55,6 @@ impl Law for Gaussian {
 }
 
 #[inline]
-fn standard_normal(rng: &mut impl Rng) -> f64 {
+pub(crate) fn standard_normal(rng: &mut impl Rng) -> f64 {
     StandardNormal.sample(rng)
 }

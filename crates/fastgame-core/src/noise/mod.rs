@@ -2,6 +2,7 @@
 //! and the exact conditional law of a partial sum given the total (the bridge).
 
 pub(crate) mod gaussian;
+pub(crate) mod laplace;
 
 use rand_core::{Rng, TryRng};
 
@@ -31,6 +32,20 @@ pub(crate) trait Stored: Copy {
     fn write(self, words: &mut [u64]);
 
     fn read(words: &[u64]) -> Self;
+}
+
+impl Stored for u64 {
+    const WORDS: usize = 1;
+
+    #[inline]
+    fn write(self, words: &mut [u64]) {
+        words[0] = self;
+    }
+
+    #[inline]
+    fn read(words: &[u64]) -> Self {
+        words[0]
+    }
 }
 
 impl Stored for f64 {

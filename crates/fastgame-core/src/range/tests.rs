@@ -426,9 +426,9 @@ fn a_component_is_dense_if_it_has_no_more_rectangles_than_a_sketch_has_cells() {
     let base = ContinualVector::builder(1 << 11, Zcdp::new(0.25).unwrap());
     let shape = RangeShape { width: 64, depth: 3, max_weight: 7, levels: Levels::Dyadic, ..RangeShape::new(&[256]) };
     let builder = RangeBuilder::new(base, shape);
-    let node = builder.plan().unwrap().calibration().node_std();
+    let node = builder.plan().unwrap().calibration().scale();
     assert!((node * node / (1.9019310376 * 10.0 * 49.0 / 0.5) - 1.0).abs() < 1e-9);
-    assert_eq!(builder.build().unwrap().vector().calibration().node_std(), node);
+    assert_eq!(builder.build().unwrap().vector().calibration().scale(), node);
     assert_eq!(builder.build().unwrap().vector().size(), 192 + 254);
 }
 

@@ -521,9 +521,9 @@ fn the_noise_is_that_of_depth_times_the_squared_weight() {
             let builder = base.width(8).depth(depth).max_weight(max_weight);
             let expected = tau * depth as f64 * f64::from(max_weight).powi(2) / (2.0 * rho);
             let variance = |builder: &SketchBuilder| {
-                let planned = builder.plan().unwrap().calibration().node_std();
+                let planned = builder.plan().unwrap().calibration().scale();
                 let built = builder.build().unwrap();
-                assert_eq!(built.vector.calibration().node_std(), planned);
+                assert_eq!(built.vector.calibration().scale(), planned);
                 planned * planned
             };
             let got = variance(&builder);
@@ -538,7 +538,7 @@ fn the_noise_is_that_of_depth_times_the_squared_weight() {
     }
     let lifetime = CountSketch::builder(1 << 10, Zcdp::new(0.5).unwrap()).unit(Unit::Lifetime).plan().unwrap();
     // docs/proof-tree-calibration.md, h = 10, depth 5.
-    assert!((lifetime.calibration().node_std().powi(2) / (5.0 * 3.0533940446) - 1.0).abs() < 1e-9);
+    assert!((lifetime.calibration().scale().powi(2) / (5.0 * 3.0533940446) - 1.0).abs() < 1e-9);
 }
 
 // ---------------------------------------------------------------------------------------------------------------

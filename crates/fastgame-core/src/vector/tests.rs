@@ -347,7 +347,7 @@ fn duplicates_of_huge_values_clip_alike_on_either_side() {
         // What adding the duplicates one by one does.
         let sum = (0..count).fold(0i128, |sum, _| (sum + units).clamp(-FAR, FAR));
         row.push((0, sum));
-        clip(&mut row, 1 << 40);
+        clip(&mut row, &Bound::real(1.0, Norm::L2).unwrap());
         row[0].1
     };
     assert_eq!(clipped(1e300), 1 << 20);
@@ -365,7 +365,7 @@ fn duplicates_of_huge_values_clip_alike_on_either_side() {
 #[test]
 fn a_run_of_weights_that_leaves_64_bits_is_an_overflow() {
     let mut batch = Batch {
-        bound: Bound::integer(1 << 31).unwrap(),
+        bound: Bound::integer(1 << 31, Norm::L2).unwrap(),
         on_excess: OnExcess::Error,
         invalid: Invalid::Raise,
         row: Vec::new(),

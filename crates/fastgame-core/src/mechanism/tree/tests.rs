@@ -16,10 +16,17 @@ use rand_distr::{Distribution, StandardNormal};
 
 use super::*;
 use crate::math::{erfc, sqrt};
+use crate::mechanism::cells::{CellNoise, Request};
 use crate::noise::Zero;
 use crate::noise::gaussian::Gaussian;
 use crate::reference::{PlainTree, path_matrix};
 use crate::time::Horizon;
+
+type TreeNoise<L> = CellNoise<Tree<L>>;
+
+fn tree_noise<L: Law>(height: u32, law: L, lengths: &[usize]) -> TreeNoise<L> {
+    CellNoise::new(Tree::new(height, law), lengths)
+}
 
 /// A generator that says what it is told: word number `i` is `word(i)`. It counts what it gave.
 struct Script<F> {
@@ -132,7 +139,7 @@ fn run<L: Law>(
     reads: &[Read],
     word: impl FnMut(usize) -> u64,
 ) -> (Vec<f64>, Vec<usize>) {
-    let mut noise = TreeNoise::new(height, law, lengths);
+    let mut noise = tree_noise(height, law, lengths);
     let mut script = Script { word, used: 0 };
     let (mut values, mut words) = (Vec::new(), Vec::new());
     for read in reads {
@@ -508,7 +515,7 @@ fn sample<L: Law>(law: L, height: u32, steps: &[u64], paths: usize, path: Path, 
     let mut rng = seeded(seed);
     let cells: Vec<u64> = (0..paths as u64).collect();
     let evens: Vec<u64> = cells.iter().copied().filter(|cell| cell % 2 == 0).collect();
-    let mut noise = TreeNoise::new(height, law, &[paths / 3, paths - paths / 3]);
+    let mut noise = tree_noise(height, law, &[paths / 3, paths - paths / 3]);
     let mut values = Vec::new();
     for (i, &step) in steps.iter().enumerate() {
         match path {
@@ -767,13 +774,7 @@ fn vectors() -> impl Strategy<Value = (u32, Vec<usize>, Vec<Call>, u64)> {
 
 /// What the noise keeps of a cell: last step, levels, sums.
 fn kept(noise: &TreeNoise<Gaussian>, cell: u64) -> Option<(u64, LevelSet, Vec<f64>)> {
-    if let Some(record) = noise.cells.get(cell) {
-        let sums = (0..record.levels.len()).map(|rank| record.sum(rank)).collect();
-        return Some((record.step, record.levels, sums));
-    }
-    let block = &noise.blocks[block_of(&noise.blocks, cell)];
-    let swept = block.swept.as_ref()?;
-    Some((swept.step, swept.levels, swept.stack.iter().map(|sums| sums[(cell - block.start) as usize]).collect()))
+    noise.kept(cell).map(|(head, sums)| (head.step, head.levels, sums))
 }
 
 proptest! {
@@ -784,7 +785,7 @@ proptest! {
         let s = 0.8;
         let size: usize = lengths.iter().sum();
         let tolerance = 1e-12 * s * f64::from(height + 1).sqrt();
-        let mut noise = TreeNoise::new(height, Gaussian::new(s), &lengths);
+        let mut noise = tree_noise(height, Gaussian::new(s), &lengths);
         let mut model = vec![AlgorithmOne::new(); size];
         // The same words for both, and a count of those used.
         let (mut stream, mut model_stream) = (seeded(seed), seeded(seed));
@@ -849,51 +850,4 @@ proptest! {
             }
         }
     }
-}
-
-// ---------------------------------------------------------------------------------------------------------------
-// What is kept where
-// ---------------------------------------------------------------------------------------------------------------
-
-#[test]
-fn only_cells_read_on_their_own_get_a_record() {
-    let mut rng = seeded(1);
-    let mut noise = TreeNoise::new(20, Gaussian::new(1.0), &[4, 1, 3]);
-    let read = |noise: &mut TreeNoise<Gaussian>, request: Request<'_>, step, rng: &mut ChaCha12Rng| {
-        noise.draw(request, step, rng).unwrap();
-        noise.commit().len()
-    };
-    assert_eq!(read(&mut noise, Request::All, 1, &mut rng), 8);
-    assert_eq!(read(&mut noise, Request::Block(2), 5, &mut rng), 3);
-    assert_eq!(noise.held(), 0, "sweeps keep arrays");
-    assert_eq!(read(&mut noise, Request::Cells(&[2, 2, 4]), 5, &mut rng), 3);
-    assert_eq!(noise.held(), 2);
-    assert_eq!(read(&mut noise, Request::Cells(&[5]), 5, &mut rng), 1);
-    assert_eq!(noise.held(), 2, "a repeat of a sweep's answer keeps nothing");
-    noise.draw(Request::Cells(&[0, 1]), 6, &mut rng).unwrap();
-    noise.abandon();
-    assert_eq!(noise.held(), 2, "an abandoned read keeps nothing");
-    read(&mut noise, Request::Cells(&[0, 1, 3]), 6, &mut rng);
-    assert_eq!(noise.held(), 5);
-    assert!(noise.blocks[0].swept.is_none(), "a block whose cells all have records gives up its arrays");
-    read(&mut noise, Request::All, 7, &mut rng);
-    assert_eq!(noise.held(), 5);
-
-    // One cell needs no record.
-    let mut one = TreeNoise::new(20, Gaussian::new(1.0), &[1]);
-    read(&mut one, Request::Cells(&[0, 0]), 3, &mut rng);
-    assert_eq!(one.held(), 0);
-}
-
-#[test]
-fn a_large_read_gives_its_buffers_back() {
-    let mut rng = seeded(1);
-    let size = 100_000;
-    let cells: Vec<u64> = (0..size).collect();
-    let mut noise = TreeNoise::new(20, Gaussian::new(1.0), &[size as usize]);
-    noise.draw(Request::Cells(&cells), 1, &mut rng).unwrap();
-    noise.commit();
-    noise.abandon();
-    let room = noise.pending.cells.capacity() + noise.pending.values.capacity() + noise.pending.repeats.capacity();
-    assert!(room <= 3 * KEPT_CAPACITY, "{room} elements");
 }

@@ -1,0 +1,369 @@
+//! The noise of all cells under one process: cells that are read together share one decision, and draws are made before they
+//! become the state.
+//!
+//! Cells of a block that were only ever read together share one head: their values are kept as arrays by rank (a *sweep* takes
+//! one decision for all). A cell that is read on its own gets a record in packed storage, and lives there from then on.
+
+use alloc::vec::Vec;
+
+use rand_core::Rng;
+
+use super::store::{PackedStore, Record};
+use super::{After, Drawn, Process};
+use crate::error::{Error, Result, reserved};
+use crate::noise::Stored;
+
+/// How many elements the buffers of a read keep room for between reads.
+pub(crate) const KEPT_CAPACITY: usize = 512;
+
+/// The cells of a read. The order of the draws is the order of the cells.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Request<'a> {
+    /// All cells.
+    All,
+    /// All cells of one block.
+    Block(usize),
+    /// These cells, each below the size; a cell may stand here more than once.
+    Cells(&'a [u64]),
+}
+
+impl Request<'_> {
+    /// How many values are asked for, of a vector of blocks of these lengths.
+    pub(crate) fn len(&self, size: u64, blocks: &[usize]) -> usize {
+        match self {
+            Self::All => size as usize,
+            Self::Block(block) => blocks[*block],
+            Self::Cells(cells) => cells.len(),
+        }
+    }
+}
+
+/// Neighbouring cells that are swept together.
+struct Block<H, V> {
+    start: u64,
+    len: usize,
+    swept: Option<Swept<H, V>>,
+    /// The cells of the block with a record of their own.
+    held: usize,
+}
+
+/// The stacks of the cells of a block that were only read together.
+struct Swept<H, V> {
+    head: H,
+    /// One array a rank; entries of cells with a record of their own are not used.
+    stack: Vec<Vec<V>>,
+}
+
+/// What a cell keeps from its last read.
+enum Past<'a, H, V> {
+    /// It was read on its own.
+    Own(Record<'a, H, V>),
+    /// It was swept, at this place of its block.
+    Swept(&'a Swept<H, V>, usize),
+    /// It was never read.
+    Nothing,
+}
+
+impl<H: Stored, V: Stored> Past<'_, H, V> {
+    #[inline]
+    fn head(&self) -> Option<H> {
+        match self {
+            Self::Own(record) => Some(record.head()),
+            Self::Swept(swept, _) => Some(swept.head),
+            Self::Nothing => None,
+        }
+    }
+
+    #[inline]
+    fn value(&self, rank: u32) -> V {
+        match self {
+            Self::Own(record) => record.value(rank),
+            Self::Swept(swept, place) => swept.stack[rank as usize][*place],
+            Self::Nothing => unreachable!("a cell that was never read has an empty stack"),
+        }
+    }
+
+    #[inline]
+    fn last(&self) -> V {
+        match self {
+            Self::Own(record) => record.last(),
+            Self::Swept(swept, place) => swept.stack[swept.stack.len() - 1][*place],
+            Self::Nothing => unreachable!("a cell that was never read has an empty stack"),
+        }
+    }
+}
+
+struct SweepDraw<P: Process> {
+    block: usize,
+    after: After<P::Head>,
+    /// What goes on top of the stack.
+    drawn: Vec<Vec<P::Value>>,
+}
+
+/// What a read draws for a cell on its own, and what that makes of its stack.
+struct CellDraw<P: Process> {
+    cell: u64,
+    after: After<P::Head>,
+    /// The cell has no record yet: what it keeps comes from the sweeps of its block.
+    is_new: bool,
+    drawn: P::Drawn,
+}
+
+/// A read between its draws and their commit.
+struct Pending<P: Process> {
+    step: u64,
+    cells: Vec<CellDraw<P>>,
+    sweeps: Vec<SweepDraw<P>>,
+    /// The noise asked for, in the order of the request.
+    values: Vec<f64>,
+    /// Places of `values` whose cell is drawn at an earlier place of the same request.
+    repeats: Vec<(usize, u64)>,
+    /// Room for one stack.
+    stack: Vec<P::Value>,
+}
+
+/// The noise of all cells.
+pub(crate) struct CellNoise<P: Process> {
+    process: P,
+    size: u64,
+    blocks: Vec<Block<P::Head, P::Value>>,
+    cells: PackedStore<P::Head, P::Value>,
+    pending: Pending<P>,
+}
+
+impl<P: Process> CellNoise<P> {
+    /// Noise for consecutive blocks of these lengths.
+    pub(crate) fn new(process: P, lengths: &[usize]) -> Self {
+        let mut size = 0;
+        let blocks = lengths
+            .iter()
+            .map(|&len| {
+                let start = size;
+                size += len as u64;
+                Block { start, len, swept: None, held: 0 }
+            })
+            .collect();
+        let pending = Pending {
+            step: 0,
+            cells: Vec::new(),
+            sweeps: Vec::new(),
+            values: Vec::new(),
+            repeats: Vec::new(),
+            stack: Vec::new(),
+        };
+        Self { process, size, blocks, cells: PackedStore::new(size), pending }
+    }
+
+    /// Draws the noise of a read at `step`. The state is as before until `commit`; what a former draw left
+    /// uncommitted is forgotten. Time: constant for each cell.
+    ///
+    /// # Errors
+    /// [`Error::Memory`]; what was drawn until then is pending, and to be abandoned.
+    pub(crate) fn draw(&mut self, request: Request<'_>, step: u64, rng: &mut impl Rng) -> Result<()> {
+        self.abandon();
+        self.pending.step = step;
+        match request {
+            Request::All => (0..self.blocks.len()).try_for_each(|block| self.draw_block(block, rng)),
+            Request::Block(block) => self.draw_block(block, rng),
+            // A vector of one cell is always swept: it needs no record.
+            Request::Cells(cells) if self.size == 1 => {
+                if !cells.is_empty() {
+                    self.draw_block(0, rng)?;
+                    self.pending.values.resize(cells.len(), self.pending.values[0]);
+                }
+                Ok(())
+            }
+            Request::Cells(cells) => self.draw_cells(cells, rng),
+        }
+    }
+
+    fn draw_block(&mut self, index: usize, rng: &mut impl Rng) -> Result<()> {
+        let Self { process, blocks, cells, pending, .. } = self;
+        let block = &blocks[index];
+        let (step, last) = (pending.step, block.swept.as_ref().map(|swept| swept.head));
+        pending.values.try_reserve(block.len).map_err(|_| Error::Memory)?;
+
+        // Cells without a record share a move; a block whose cells all have one is not swept.
+        let shared = process.next(last, step).filter(|_| block.held < block.len);
+        let mut arrays = Vec::new();
+        for _ in 0..shared.map_or(0, |step_move| process.drawn(step_move)) {
+            arrays.push(reserved(block.len)?);
+        }
+        for i in 0..block.len {
+            let cell = block.start + i as u64;
+            let record = if block.held == 0 { None } else { cells.get(cell) };
+            let own = record.is_some();
+            let past = match (record, &block.swept) {
+                (Some(record), _) => Past::Own(record),
+                (None, Some(swept)) => Past::Swept(swept, i),
+                (None, None) => Past::Nothing,
+            };
+            let step_move = if own { process.next(past.head(), step) } else { shared };
+            let value = match step_move {
+                None => past.last(),
+                Some(step_move) => {
+                    let drawn = process.draw(step_move, |rank| past.value(rank), rng);
+                    if own {
+                        let after = process.after(step_move, past.head(), step);
+                        pending.cells.push(CellDraw { cell, after, is_new: false, drawn });
+                    } else {
+                        arrays.iter_mut().zip(drawn.values()).for_each(|(array, value)| array.push(value));
+                    }
+                    drawn.last()
+                }
+            };
+            if own {
+                // Keeps the arrays aligned; an entry of a cell with a record of its own is never read.
+                arrays.iter_mut().for_each(|array| array.push(value));
+            }
+            pending.values.push(P::noise(value));
+        }
+        if let Some(step_move) = shared {
+            let after = process.after(step_move, last, step);
+            pending.sweeps.push(SweepDraw { block: index, after, drawn: arrays });
+        }
+        Ok(())
+    }
+
+    fn draw_cells(&mut self, wanted: &[u64], rng: &mut impl Rng) -> Result<()> {
+        let Self { process, blocks, cells, pending, .. } = self;
+        pending.values.try_reserve(wanted.len()).map_err(|_| Error::Memory)?;
+        // A cell that is read alone cannot stand here twice.
+        let marking = wanted.len() > 1;
+        for &cell in wanted {
+            let block = &blocks[block_of(blocks, cell)];
+            let (record, mark) = cells.visit(cell);
+            let is_new = record.is_none();
+            let past = match (record, &block.swept) {
+                (Some(record), _) => Past::Own(record),
+                (None, Some(swept)) => Past::Swept(swept, (cell - block.start) as usize),
+                (None, None) => Past::Nothing,
+            };
+            let value = match process.next(past.head(), pending.step) {
+                None => P::noise(past.last()),
+                Some(_) if marking && mark.is_set() => {
+                    // Drawn at an earlier place of this request.
+                    pending.repeats.push((pending.values.len(), cell));
+                    f64::NAN
+                }
+                Some(step_move) => {
+                    let drawn = process.draw(step_move, |rank| past.value(rank), rng);
+                    let after = process.after(step_move, past.head(), pending.step);
+                    pending.cells.push(CellDraw { cell, after, is_new, drawn });
+                    if marking {
+                        // After the draw: a generator that panics leaves no mark behind.
+                        mark.set();
+                    }
+                    P::noise(drawn.last())
+                }
+            };
+            pending.values.push(value);
+        }
+        Ok(())
+    }
+
+    /// The cells that the pending read has drawn on their own, with the values.
+    pub(crate) fn drawn_cells(&self) -> impl Iterator<Item = (u64, P::Drawn)> + '_ {
+        self.pending.cells.iter().map(|draw| (draw.cell, draw.drawn))
+    }
+
+    /// The cells that the pending read draws in sweeps.
+    pub(crate) fn swept_cells(&self) -> impl Iterator<Item = u64> + '_ {
+        self.pending.sweeps.iter().flat_map(|sweep| {
+            let block = &self.blocks[sweep.block];
+            (block.start..block.start + block.len as u64)
+                .filter(|&cell| block.held == 0 || self.cells.get(cell).is_none())
+        })
+    }
+
+    /// Makes the pending draws the state and hands out the noise, in the order of the request.
+    pub(crate) fn commit(&mut self) -> &[f64] {
+        let Self { blocks, cells, pending, .. } = self;
+        for CellDraw { cell, after, is_new, drawn } in pending.cells.drain(..) {
+            if !is_new {
+                cells.replace(cell, after.head, after.keep, drawn.values());
+                continue;
+            }
+            // The cell leaves the sweeps of its block and takes with it what it keeps from them.
+            let index = block_of(blocks, cell);
+            let block = &mut blocks[index];
+            let i = (cell - block.start) as usize;
+            let kept = block.swept.iter().flat_map(|swept| &swept.stack[..after.keep as usize]);
+            pending.stack.clear();
+            pending.stack.extend(kept.map(|values| values[i]).chain(drawn.values()));
+            cells.replace(cell, after.head, 0, pending.stack.iter().copied());
+            block.held += 1;
+            if block.held == block.len {
+                block.swept = None;
+            }
+        }
+        for SweepDraw { block, after, drawn } in pending.sweeps.drain(..) {
+            let swept = blocks[block].swept.get_or_insert_with(|| Swept { head: after.head, stack: Vec::new() });
+            swept.stack.truncate(after.keep as usize);
+            swept.stack.extend(drawn);
+            swept.head = after.head;
+        }
+        for (place, cell) in pending.repeats.drain(..) {
+            // What is not here stays NaN, and is not released.
+            if let Some(record) = cells.get(cell).filter(|record| P::step(record.head()) == pending.step) {
+                pending.values[place] = P::noise(record.last());
+            }
+        }
+        &pending.values
+    }
+
+    /// Forgets the pending draws, and the values of the last commit.
+    pub(crate) fn abandon(&mut self) {
+        // Cells that were drawn in a block read carry no mark; to unmark them changes nothing.
+        for draw in &self.pending.cells {
+            self.cells.unmark(draw.cell);
+        }
+        self.pending.cells.clear();
+        self.pending.sweeps.clear();
+        self.pending.repeats.clear();
+        self.pending.values.clear();
+        // Small reads reuse the buffers, a large one gives them back.
+        self.pending.cells.shrink_to(KEPT_CAPACITY);
+        self.pending.repeats.shrink_to(KEPT_CAPACITY);
+        self.pending.values.shrink_to(KEPT_CAPACITY);
+    }
+
+    /// Memory of the noise in bytes, without what a pending read holds.
+    pub(crate) fn bytes(&self) -> usize {
+        let swept: usize = self
+            .blocks
+            .iter()
+            .filter_map(|block| block.swept.as_ref())
+            .flat_map(|swept| &swept.stack)
+            .map(|values| values.capacity() * size_of::<P::Value>())
+            .sum();
+        let blocks = self.blocks.capacity() * size_of::<Block<P::Head, P::Value>>();
+        self.cells.bytes() + swept + blocks + self.process.bytes()
+    }
+}
+
+#[cfg(test)]
+impl<P: Process> CellNoise<P> {
+    /// The number of cells that were read on their own.
+    pub(crate) fn held(&self) -> u64 {
+        self.cells.held()
+    }
+
+    /// What is kept of a cell.
+    pub(crate) fn kept(&self, cell: u64) -> Option<(P::Head, Vec<P::Value>)> {
+        if let Some(record) = self.cells.get(cell) {
+            return Some((record.head(), record.values().collect()));
+        }
+        let block = &self.blocks[block_of(&self.blocks, cell)];
+        let swept = block.swept.as_ref()?;
+        Some((swept.head, swept.stack.iter().map(|values| values[(cell - block.start) as usize]).collect()))
+    }
+}
+
+#[inline]
+fn block_of<H, V>(blocks: &[Block<H, V>], cell: u64) -> usize {
+    if blocks.len() == 1 { 0 } else { blocks.partition_point(|block| block.start <= cell) - 1 }
+}
+
+#[cfg(test)]
+mod tests;
