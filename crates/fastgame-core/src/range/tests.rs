@@ -737,6 +737,31 @@ fn an_update_that_would_overflow_changes_nothing() {
     }
 }
 
+/// Near the ends of 64 bits adds are checked one by one; the twin adds the same points component by component.
+#[test]
+fn checked_one_by_one_the_adds_are_the_same() {
+    for (sizes, levels) in [(vec![300, 200], 2), (vec![5000], 1), (vec![1 << 62, 1 << 40], 4)] {
+        let builder = builder(&sizes, Levels::Every(levels), Estimator::Cover).width(64).max_weight(1000);
+        // More than are added one by one anyway, few enough to leave cells of a sketch untouched.
+        let points: Vec<u64> = (0..40).flat_map(|i| sizes.iter().map(move |size| crate::math::mix(i) % size)).collect();
+        let weights: Vec<i64> = (0..40).map(|i| i * 25 - 300).collect();
+        // The bound on the weight of the batches does not fit beside a counter of that size.
+        let filled = |edge: i64, cell: usize| {
+            let mut counter = builder.build_exact().unwrap();
+            counter.vector_mut().add(edge as u128, |counters| counters[cell] += edge, |_| ()).unwrap();
+            counter.update(&points, Weights::Each(&weights)).unwrap();
+            counter.update(&points, Weights::All(-7)).unwrap();
+            counter.vector_mut().add(0, |counters| counters[cell] -= edge, |_| ()).unwrap();
+            let dense = counter.layout().dense();
+            assert!(0 < dense && dense < counter.layout().components.len());
+            all_cells(&mut counter)
+        };
+        let fast = filled(0, 0);
+        let untouched = fast.iter().position(|&cell| cell == 0.0).unwrap();
+        assert!(filled(i64::MAX - 5, untouched) == fast, "{sizes:?}");
+    }
+}
+
 // ---------------------------------------------------------------------------------------------------------------
 // Errors of counts
 // ---------------------------------------------------------------------------------------------------------------
