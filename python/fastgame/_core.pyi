@@ -21,6 +21,7 @@ __all__ = [
     "JoinSide",
     "JoinSize",
     "Plan",
+    "PureDp",
     "RangeCounter",
     "RawSketch",
     "Structure",
@@ -31,7 +32,7 @@ __all__ = [
 
 __version__: str
 
-_Mechanism: TypeAlias = Literal["tree", "tree-paper"]
+_Mechanism: TypeAlias = Literal["tree", "tree-paper", "blt"]
 _Protect: TypeAlias = Literal["update", "lifetime"]
 _OnExcess: TypeAlias = Literal["error", "clip"]
 _Invalid: TypeAlias = Literal["raise", "drop"]
@@ -76,9 +77,9 @@ class Budget:
     def mu(self) -> float: ...
     def epsilon(self, delta: _Float) -> float: ...
     def delta(self, epsilon: _Float) -> float: ...
-    def split(self, *parts: _Float) -> tuple[Zcdp, ...]: ...
-    def __add__(self, other: Budget, /) -> Zcdp: ...
-    def __radd__(self, other: Budget, /) -> Zcdp: ...
+    def split(self, *parts: _Float) -> tuple[Budget, ...]: ...
+    def __add__(self, other: Budget, /) -> Budget: ...
+    def __radd__(self, other: Budget, /) -> Budget: ...
     def __eq__(self, other: object, /) -> bool: ...
     def __ne__(self, other: object, /) -> bool: ...
     def __hash__(self) -> int: ...
@@ -100,7 +101,13 @@ class ApproxDp(Budget):
     @property
     def target_delta(self) -> float: ...
 
-def total(*items: Budget | Structure) -> Zcdp: ...
+@final
+class PureDp(Budget):
+    def __new__(cls, epsilon: _Float) -> PureDp: ...
+    @property
+    def target_epsilon(self) -> float: ...
+
+def total(*items: Budget | Structure) -> Zcdp | PureDp: ...
 
 @disjoint_base
 class Structure:
@@ -114,6 +121,8 @@ class Structure:
     def privacy(self) -> Budget: ...
     @property
     def mechanism(self) -> _Mechanism: ...
+    @property
+    def buffers(self) -> int | None: ...
     @property
     def protect(self) -> _Protect: ...
     @property
@@ -145,6 +154,7 @@ class ContinualCounter(Structure):
         privacy: Budget,
         max_weight: SupportsIndex = 1,
         mechanism: _Mechanism = "tree",
+        buffers: SupportsIndex | None = None,
         protect: _Protect = "update",
         contributions: SupportsIndex = 1,
         on_excess: _OnExcess = "error",
@@ -158,6 +168,7 @@ class ContinualCounter(Structure):
         privacy: Budget,
         max_weight: SupportsIndex = 1,
         mechanism: _Mechanism = "tree",
+        buffers: SupportsIndex | None = None,
         protect: _Protect = "update",
         contributions: SupportsIndex = 1,
         on_excess: _OnExcess = "error",
@@ -179,6 +190,7 @@ class ContinualVector(Structure):
         privacy: Budget,
         max_norm: _Float = 1.0,
         mechanism: _Mechanism = "tree",
+        buffers: SupportsIndex | None = None,
         protect: _Protect = "update",
         contributions: SupportsIndex = 1,
         on_excess: _OnExcess = "error",
@@ -193,6 +205,7 @@ class ContinualVector(Structure):
         privacy: Budget,
         max_norm: _Float = 1.0,
         mechanism: _Mechanism = "tree",
+        buffers: SupportsIndex | None = None,
         protect: _Protect = "update",
         contributions: SupportsIndex = 1,
         on_excess: _OnExcess = "error",
@@ -222,6 +235,7 @@ class CountSketch(Structure):
         max_weight: SupportsIndex = 1,
         hash_seed: SupportsIndex | None = None,
         mechanism: _Mechanism = "tree",
+        buffers: SupportsIndex | None = None,
         protect: _Protect = "update",
         contributions: SupportsIndex = 1,
         on_excess: _OnExcess = "error",
@@ -238,6 +252,7 @@ class CountSketch(Structure):
         max_weight: SupportsIndex = 1,
         hash_seed: SupportsIndex | None = None,
         mechanism: _Mechanism = "tree",
+        buffers: SupportsIndex | None = None,
         protect: _Protect = "update",
         contributions: SupportsIndex = 1,
         on_excess: _OnExcess = "error",
@@ -255,6 +270,7 @@ class CountSketch(Structure):
         max_weight: SupportsIndex = 1,
         hash_seed: SupportsIndex | None = None,
         mechanism: _Mechanism = "tree",
+        buffers: SupportsIndex | None = None,
         protect: _Protect = "update",
         contributions: SupportsIndex = 1,
         on_excess: _OnExcess = "error",
@@ -313,6 +329,7 @@ class RangeCounter(Structure):
         levels: SupportsIndex | Literal["dyadic"] = 2,
         estimator: Literal["least_squares", "cover"] = "least_squares",
         mechanism: _Mechanism = "tree",
+        buffers: SupportsIndex | None = None,
         protect: _Protect = "update",
         contributions: SupportsIndex = 1,
         on_excess: _OnExcess = "error",
@@ -333,6 +350,7 @@ class RangeCounter(Structure):
         levels: SupportsIndex | Literal["dyadic"] = 2,
         estimator: Literal["least_squares", "cover"] = "least_squares",
         mechanism: _Mechanism = "tree",
+        buffers: SupportsIndex | None = None,
         protect: _Protect = "update",
         contributions: SupportsIndex = 1,
         on_excess: _OnExcess = "error",
@@ -353,6 +371,7 @@ class RangeCounter(Structure):
         max_weight: SupportsIndex = 1,
         hash_seed: SupportsIndex | None = None,
         mechanism: _Mechanism = "tree",
+        buffers: SupportsIndex | None = None,
         protect: _Protect = "update",
         contributions: SupportsIndex = 1,
         on_excess: _OnExcess = "error",
@@ -401,6 +420,7 @@ class JoinSize(Structure):
         max_weight: SupportsIndex = 1,
         hash_seed: SupportsIndex | None = None,
         mechanism: _Mechanism = "tree",
+        buffers: SupportsIndex | None = None,
         protect: _Protect = "update",
         contributions: SupportsIndex = 1,
         on_excess: _OnExcess = "error",
@@ -417,6 +437,7 @@ class JoinSize(Structure):
         max_weight: SupportsIndex = 1,
         hash_seed: SupportsIndex | None = None,
         mechanism: _Mechanism = "tree",
+        buffers: SupportsIndex | None = None,
         protect: _Protect = "update",
         contributions: SupportsIndex = 1,
         on_excess: _OnExcess = "error",
@@ -433,6 +454,7 @@ class JoinSize(Structure):
         max_weight: SupportsIndex = 1,
         hash_seed: SupportsIndex | None = None,
         mechanism: _Mechanism = "tree",
+        buffers: SupportsIndex | None = None,
         protect: _Protect = "update",
         contributions: SupportsIndex = 1,
         on_excess: _OnExcess = "error",

@@ -110,16 +110,20 @@ impl Loss {
     /// when `delta` alone covers it. Rounded up.
     ///
     /// # Errors
-    /// [`Error::Parameter`] unless `2.2250738585072014e-308 <= delta < 1`.
+    /// [`Error::Parameter`] unless `2.2250738585072014e-308 <= delta < 1`; of a pure budget `delta = 0` is allowed too.
     ///
     /// # Cost
     /// About 60 points of the exact curve.
     pub fn epsilon(&self, delta: f64) -> Result<f64> {
-        check_delta(delta)?;
         if let Self::Pure { epsilon } = *self {
+            if delta == 0.0 {
+                return Ok(epsilon);
+            }
+            check_delta(delta)?;
             let safe = |other| pure_curve(epsilon, other) <= delta;
             return Ok(if safe(0.0) { 0.0 } else { last_safe(0.0, epsilon, safe) });
         }
+        check_delta(delta)?;
         let mu = self.mu();
         let safe = |epsilon| curve(mu, epsilon) <= delta;
         if safe(0.0) {

@@ -1,6 +1,6 @@
 //! Budgets as Python values: they may be compared, hashed, copied and pickled.
 
-use fastgame_core::{ApproxDp as CoreApproxDp, Gdp as CoreGdp, Loss, Zcdp as CoreZcdp};
+use fastgame_core::{ApproxDp as CoreApproxDp, Gdp as CoreGdp, Loss, PureDp as CorePureDp, Zcdp as CoreZcdp};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::pyclass_init::PyClassInitializer as Init;
@@ -12,13 +12,16 @@ use crate::structure::Structure;
 
 /// A privacy budget: what all answers of a structure together may reveal about one unit.
 ///
-/// Base class of Zcdp, Gdp and ApproxDp; not made directly. A budget is an immutable value: budgets compare,
-/// hash, copy and pickle. All conversions are exact for Gaussian noise, which is what every structure adds.
+/// Base class of Zcdp, Gdp, ApproxDp and PureDp; not made directly. A budget is an immutable value: budgets compare,
+/// hash, copy and pickle. Zcdp, Gdp and ApproxDp are spent on Gaussian noise, and all conversions are exact for it. PureDp is
+/// spent on Laplace noise; what it says in the other dialects is the least that any mechanism of that epsilon satisfies.
 #[pyclass(frozen, subclass, module = "fastgame")]
 pub(crate) struct Budget {
     loss: Loss,
     /// The same, as what adds up.
     zcdp: CoreZcdp,
+    /// What adds up with its like.
+    pure: Option<CorePureDp>,
     kind: &'static str,
     /// The parameters that the budget was given in.
     fields: Vec<(&'static str, f64)>,
@@ -26,7 +29,15 @@ pub(crate) struct Budget {
 
 impl Budget {
     fn new(loss: Loss, rho: f64, kind: &'static str, fields: Vec<(&'static str, f64)>) -> PyResult<Self> {
-        Ok(Self { loss, zcdp: CoreZcdp::new(rho).map_err(CoreError)?, kind, fields })
+        Ok(Self { loss, zcdp: CoreZcdp::new(rho).map_err(CoreError)?, pure: None, kind, fields })
+    }
+
+    /// Both together: pure if both are, otherwise by their rho.
+    fn compose(&self, py: Python<'_>, other: &Self) -> PyResult<Py<PyAny>> {
+        match (self.pure, other.pure) {
+            (Some(ours), Some(theirs)) => PureDp::make(py, ours.compose(theirs).map_err(CoreError)?),
+            _ => Zcdp::make(py, self.zcdp.compose(other.zcdp).map_err(CoreError)?),
+        }
     }
 
     pub(crate) fn loss(&self) -> Loss {
@@ -36,47 +47,59 @@ impl Budget {
 
 #[pymethods]
 impl Budget {
-    /// The zero-concentrated privacy loss rho = mu**2 / 2 (Bun and Steinke, 2016).
+    /// The zero-concentrated privacy loss rho = mu**2 / 2 (Bun and Steinke, 2016). Of a PureDp: that of the Gaussian budget
+    /// that covers it.
     #[getter]
     fn rho(&self) -> f64 {
         self.zcdp.rho()
     }
 
-    /// The Gaussian privacy loss: the largest shift between neighbours, in standard deviations of the noise.
+    /// The Gaussian privacy loss: the largest shift between neighbours, in standard deviations of the noise. Of a PureDp: the
+    /// least that covers it, erf(mu / sqrt(8)) = tanh(epsilon / 2).
     #[getter]
     fn mu(&self) -> f64 {
         self.loss.mu()
     }
 
-    /// The smallest epsilon at this delta, from the exact curve of the Gaussian mechanism.
+    /// The smallest epsilon at this delta, from the exact curve: of the Gaussian mechanism; of a PureDp, of randomised
+    /// response.
     ///
-    /// Raises ValueError unless 0 < delta < 1.
+    /// Raises ValueError unless 0 < delta < 1 (of a PureDp, 0 is allowed).
     fn epsilon(&self, delta: &Bound<'_, PyAny>) -> PyResult<f64> {
         Ok(self.loss.epsilon(float_parameter(delta, "delta")?).map_err(CoreError)?)
     }
 
-    /// The smallest delta at this epsilon, from the exact curve of the Gaussian mechanism.
+    /// The smallest delta at this epsilon, from the exact curve, as `epsilon`.
     ///
     /// Raises ValueError unless epsilon is finite and at least 0.
     fn delta(&self, epsilon: &Bound<'_, PyAny>) -> PyResult<f64> {
         Ok(self.loss.delta(float_parameter(epsilon, "epsilon")?).map_err(CoreError)?)
     }
 
-    /// Divides the budget: a tuple of Zcdp, one for each part, with that fraction of rho.
+    /// Divides the budget: a tuple of Zcdp, one for each part, with that fraction of rho. A PureDp: a tuple of PureDp with
+    /// that fraction of epsilon.
     ///
     /// Raises ValueError if a part is not positive, or the parts sum to more than 1.
     #[pyo3(signature = (*parts))]
     fn split<'py>(&self, py: Python<'py>, parts: &Bound<'py, PyTuple>) -> PyResult<Bound<'py, PyTuple>> {
         let parts: Vec<f64> = parts.iter().map(|part| float_parameter(&part, "a part")).collect::<PyResult<_>>()?;
-        let shares = self.zcdp.split(&parts).map_err(CoreError)?;
-        let shares: Vec<_> = shares.into_iter().map(|share| Zcdp::make(py, share)).collect::<PyResult<_>>()?;
+        let shares: Vec<_> = match self.pure {
+            Some(pure) => {
+                let shares = pure.split(&parts).map_err(CoreError)?;
+                shares.into_iter().map(|share| PureDp::make(py, share)).collect::<PyResult<_>>()?
+            }
+            None => {
+                let shares = self.zcdp.split(&parts).map_err(CoreError)?;
+                shares.into_iter().map(|share| Zcdp::make(py, share)).collect::<PyResult<_>>()?
+            }
+        };
         PyTuple::new(py, shares)
     }
 
     fn __add__(&self, other: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
         let py = other.py();
         let Ok(other) = other.cast::<Self>() else { return Ok(py.NotImplemented()) };
-        Ok(Zcdp::make(py, self.zcdp.compose(other.get().zcdp).map_err(CoreError)?)?.into_any())
+        self.compose(py, other.get())
     }
 
     fn __eq__(&self, other: &Bound<'_, PyAny>) -> bool {
@@ -112,8 +135,8 @@ impl Zcdp {
         Ok(Init::from(base).add_subclass(Self))
     }
 
-    fn make(py: Python<'_>, budget: CoreZcdp) -> PyResult<Py<Self>> {
-        Py::new(py, Self::base(budget)?)
+    fn make(py: Python<'_>, budget: CoreZcdp) -> PyResult<Py<PyAny>> {
+        Ok(Py::new(py, Self::base(budget)?)?.into_any())
     }
 }
 
@@ -185,24 +208,62 @@ impl ApproxDp {
     }
 }
 
+/// epsilon-differential privacy, with delta = 0, spent on Laplace noise.
+///
+/// Parameters
+/// ----------
+/// epsilon : float
+///     Positive, at most 700. Those of several releases add up.
+#[pyclass(frozen, extends = Budget, module = "fastgame")]
+pub(crate) struct PureDp(CorePureDp);
+
+impl PureDp {
+    fn base(budget: CorePureDp) -> PyResult<Init<Self>> {
+        let fields = vec![("epsilon", budget.target_epsilon())];
+        let base = Budget { pure: Some(budget), ..Budget::new(budget.into(), budget.rho(), "PureDp", fields)? };
+        Ok(Init::from(base).add_subclass(Self(budget)))
+    }
+
+    fn make(py: Python<'_>, budget: CorePureDp) -> PyResult<Py<PyAny>> {
+        Ok(Py::new(py, Self::base(budget)?)?.into_any())
+    }
+}
+
+#[pymethods]
+impl PureDp {
+    #[new]
+    #[pyo3(signature = (epsilon))]
+    fn new(epsilon: &Bound<'_, PyAny>) -> PyResult<Init<Self>> {
+        Self::base(CorePureDp::new(float_parameter(epsilon, "epsilon")?).map_err(CoreError)?)
+    }
+
+    /// The epsilon that was given.
+    #[getter]
+    fn target_epsilon(&self) -> f64 {
+        self.0.target_epsilon()
+    }
+}
+
 /// The budget that `privacy=` was given.
 pub(crate) fn privacy_parameter<'a>(object: &'a Bound<'_, PyAny>) -> PyResult<&'a Budget> {
     object.cast::<Budget>().map(Bound::get).map_err(|_| {
         let given = object.get_type();
         PyTypeError::new_err(format!(
-            "privacy must be a budget: fastgame.Zcdp(rho=...), Gdp(mu=...) or ApproxDp(epsilon=..., delta=...); {given} \
-             was given"
+            "privacy must be a budget: fastgame.Zcdp(rho=...), Gdp(mu=...), ApproxDp(epsilon=..., delta=...) or \
+             PureDp(epsilon=...); {given} was given"
         ))
     })
 }
 
-/// What budgets and structures on the same data cost together, as a Zcdp: their rho add up.
+/// What budgets and structures on the same data cost together, as a Zcdp: their rho add up. If all are PureDp, as one: their
+/// epsilon do.
 ///
 /// Raises TypeError for anything else, and for nothing.
 #[pyfunction]
 #[pyo3(signature = (*items))]
-pub(crate) fn total(py: Python<'_>, items: &Bound<'_, PyTuple>) -> PyResult<Py<Zcdp>> {
-    let mut sum: Option<CoreZcdp> = None;
+pub(crate) fn total(py: Python<'_>, items: &Bound<'_, PyTuple>) -> PyResult<Py<PyAny>> {
+    let mut rho: Option<CoreZcdp> = None;
+    let mut parts = Vec::new();
     for item in items {
         let privacy = match item.cast::<Structure>() {
             Ok(structure) => structure.get().parameters().privacy(py).into_bound(py),
@@ -212,9 +273,18 @@ pub(crate) fn total(py: Python<'_>, items: &Bound<'_, PyTuple>) -> PyResult<Py<Z
             let given = item.get_type();
             PyTypeError::new_err(format!("total takes budgets and structures; {given} was given"))
         })?;
+        parts.push(part.get().pure);
         let part = part.get().zcdp;
-        sum = Some(sum.map_or(Ok(part), |sum| sum.compose(part)).map_err(CoreError)?);
+        rho = Some(rho.map_or(Ok(part), |sum| sum.compose(part)).map_err(CoreError)?);
     }
     let nothing = || PyTypeError::new_err("total takes at least one budget or structure; nothing was given");
-    Zcdp::make(py, sum.ok_or_else(nothing)?)
+    let rho = rho.ok_or_else(nothing)?;
+    match parts.into_iter().collect::<Option<Vec<CorePureDp>>>() {
+        Some(pure) => {
+            let mut pure = pure.into_iter();
+            let first = pure.next().ok_or_else(nothing)?;
+            PureDp::make(py, pure.try_fold(first, CorePureDp::compose).map_err(CoreError)?)
+        }
+        None => Zcdp::make(py, rho),
+    }
 }

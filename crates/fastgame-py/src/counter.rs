@@ -19,13 +19,17 @@ use crate::structure::Structure;
 /// horizon : int
 ///     The number of time steps, 1 to 2**62. Public. A long horizon costs little; at its end the structure is spent.
 ///     One step is the static, one-shot mechanism.
-/// privacy : Zcdp, Gdp or ApproxDp
-///     The budget for all answers together.
+/// privacy : Zcdp, Gdp, ApproxDp or PureDp
+///     The budget for all answers together. PureDp (delta = 0) is spent on Laplace noise, the others on Gaussian noise.
 /// max_weight : int
 ///     The largest absolute weight of one update, 1 to 2**31.
-/// mechanism : {"tree", "tree-paper"}
-///     "tree" is calibrated exactly; "tree-paper" adds the paper's noise (section 2): 1.8 times the variance at a year
-///     of hours, 2.1 times at 2**62 steps, for the same privacy.
+/// mechanism : {"tree", "blt", "tree-paper"}
+///     How the noise of different steps is correlated. "tree" is the binary tree, calibrated exactly: the fastest. "blt" has
+///     about half its variance at the end of a long horizon, and less before (buffered linear Toeplitz noise; not with PureDp).
+///     "tree-paper" adds the paper's noise (section 2), for comparison: 1.8 times the variance of "tree" at a year of hours,
+///     2.1 times at 2**62 steps, for the same privacy. `plan(...).compare()` says which to choose.
+/// buffers : int or None
+///     Of "blt": numbers that a cell keeps, 1 to 10. None: as few as have a variance within 1 % of the best.
 /// protect : {"update", "lifetime"}
 ///     What neighbouring data differ in: one update, or one insertion with its later deletion.
 /// contributions : int
@@ -60,7 +64,7 @@ impl ContinualCounter {
 #[pymethods]
 impl ContinualCounter {
     #[new]
-    #[pyo3(signature = (**arguments), text_signature = "(*, horizon, privacy, max_weight=1, mechanism='tree', \
+    #[pyo3(signature = (**arguments), text_signature = "(*, horizon, privacy, max_weight=1, mechanism='tree', buffers=None, \
         protect='update', contributions=1, on_excess='error', invalid='raise', insecure_seed=None)")]
     fn new(arguments: Option<&Bound<'_, PyDict>>) -> PyResult<Init<Self>> {
         Self::build(Parameters::counter(&Arguments::new(arguments))?)
@@ -68,7 +72,7 @@ impl ContinualCounter {
 
     /// What a counter with these parameters would cost, without building it: a Plan.
     #[staticmethod]
-    #[pyo3(signature = (**arguments), text_signature = "(*, horizon, privacy, max_weight=1, mechanism='tree', \
+    #[pyo3(signature = (**arguments), text_signature = "(*, horizon, privacy, max_weight=1, mechanism='tree', buffers=None, \
         protect='update', contributions=1, on_excess='error', invalid='raise', insecure_seed=None)")]
     fn plan(arguments: Option<&Bound<'_, PyDict>>) -> PyResult<Plan> {
         Plan::new(Parameters::counter(&Arguments::new(arguments))?)

@@ -25,7 +25,7 @@ use crate::structure::{Structure, refuse_copy};
 /// ----------
 /// horizon : int
 ///     The number of time steps, 1 to 2**62. Public. One step is the one-shot estimator (Lemma 5.2).
-/// privacy : Zcdp, Gdp or ApproxDp
+/// privacy : Zcdp, Gdp, ApproxDp or PureDp
 ///     The budget for all answers together, about both relations.
 /// width : int
 ///     Buckets in a row, a power of two from 32 to 2**30.
@@ -37,7 +37,7 @@ use crate::structure::{Structure, refuse_copy};
 ///     Of the hash functions, the same on both sides. Public. None: at random.
 /// contributions : int
 ///     How many updates one person has, on both sides together.
-/// mechanism, protect, on_excess, invalid, insecure_seed
+/// mechanism, buffers, protect, on_excess, invalid, insecure_seed
 ///     As for ContinualCounter.
 ///
 /// Raises
@@ -66,7 +66,7 @@ impl JoinSize {
 impl JoinSize {
     #[new]
     #[pyo3(signature = (**arguments), text_signature = "(*, horizon, privacy, width=4096, depth=5, max_weight=1, \
-        hash_seed=None, mechanism='tree', protect='update', contributions=1, on_excess='error', invalid='raise', \
+        hash_seed=None, mechanism='tree', buffers=None, protect='update', contributions=1, on_excess='error', invalid='raise', \
         insecure_seed=None)")]
     fn new(arguments: Option<&Bound<'_, PyDict>>) -> PyResult<Init<Self>> {
         Self::build(Parameters::join(&Arguments::new(arguments))?)
@@ -77,7 +77,7 @@ impl JoinSize {
     /// where few keys are most of both relations.
     #[staticmethod]
     #[pyo3(signature = (**arguments), text_signature = "(*, horizon, privacy, width=4096, depth=5, max_weight=1, \
-        hash_seed=None, mechanism='tree', protect='update', contributions=1, on_excess='error', invalid='raise', \
+        hash_seed=None, mechanism='tree', buffers=None, protect='update', contributions=1, on_excess='error', invalid='raise', \
         insecure_seed=None)")]
     fn plan(arguments: Option<&Bound<'_, PyDict>>) -> PyResult<Plan> {
         Plan::new(Parameters::join(&Arguments::new(arguments))?)
@@ -101,7 +101,7 @@ impl JoinSize {
     /// Plan
     #[staticmethod]
     #[pyo3(signature = (**arguments), text_signature = "(*, horizon, privacy, profile, confidence=0.95, max_weight=1, \
-        hash_seed=None, mechanism='tree', protect='update', contributions=1, on_excess='error', invalid='raise', \
+        hash_seed=None, mechanism='tree', buffers=None, protect='update', contributions=1, on_excess='error', invalid='raise', \
         insecure_seed=None)")]
     fn suggest(py: Python<'_>, arguments: Option<&Bound<'_, PyDict>>) -> PyResult<Plan> {
         let (parameters, search) = JoinSearch::take(py, &Arguments::new(arguments))?;

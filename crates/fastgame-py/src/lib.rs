@@ -40,7 +40,7 @@ mod _core {
     }
 
     #[pymodule_export]
-    use crate::budgets::{ApproxDp, Budget, Gdp, Zcdp, total};
+    use crate::budgets::{ApproxDp, Budget, Gdp, PureDp, Zcdp, total};
     #[pymodule_export]
     use crate::counter::ContinualCounter;
     #[pymodule_export]

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use fastgame_core::{
-    Builder, ContinualVector, Estimator, Invalid, JoinBuilder, Levels, Mechanism, OnExcess, RangeBuilder, RangeShape,
-    SketchBuilder, SketchShape, Unit,
+    Builder, ContinualVector, Estimator, Invalid, JoinBuilder, Levels, MAX_BUFFERS, Mechanism, OnExcess, RangeBuilder,
+    RangeShape, SketchBuilder, SketchShape, Unit,
 };
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -18,15 +18,25 @@ use crate::profile::{FrequencyProfile, JoinProfile, join_profile_parameter, prof
 /// Words of a parameter, and what they stand for.
 type Words<T> = [(&'static str, T)];
 
-const MECHANISMS: &Words<Mechanism> = &[("tree", Mechanism::Tree), ("tree-paper", Mechanism::TreePaper)];
+const MECHANISMS: &Words<Mechanism> =
+    &[("tree", Mechanism::Tree), ("tree-paper", Mechanism::TreePaper), ("blt", Mechanism::Blt { buffers: None })];
 const UNITS: &Words<Unit> = &[("update", Unit::Update), ("lifetime", Unit::Lifetime)];
 const ON_EXCESS: &Words<OnExcess> = &[("error", OnExcess::Error), ("clip", OnExcess::Clip)];
 const ESTIMATORS: &Words<Estimator> = &[("least_squares", Estimator::LeastSquares), ("cover", Estimator::Cover)];
 const INVALID: &Words<Invalid> = &[("raise", Invalid::Raise), ("drop", Invalid::Drop)];
 
 /// Keyword arguments of every structure.
-const COMMON: &[&str] =
-    &["horizon", "privacy", "mechanism", "protect", "contributions", "on_excess", "invalid", "insecure_seed"];
+const COMMON: &[&str] = &[
+    "horizon",
+    "privacy",
+    "mechanism",
+    "buffers",
+    "protect",
+    "contributions",
+    "on_excess",
+    "invalid",
+    "insecure_seed",
+];
 
 /// Which structure is built.
 #[derive(Clone, Copy, PartialEq)]
@@ -121,6 +131,8 @@ pub(crate) struct Parameters {
     /// What `privacy=` was given: an immutable value, shared by reference.
     privacy: Arc<Py<PyAny>>,
     pub(crate) mechanism: &'static str,
+    /// As given; None if they are chosen.
+    buffers: Option<u32>,
     pub(crate) protect: &'static str,
     pub(crate) contributions: u32,
     pub(crate) on_excess: &'static str,
@@ -335,7 +347,23 @@ impl Parameters {
         let horizon: u64 = unsigned_parameter(&horizon, "horizon", "a number of time steps from 1 to 2^62")?;
         let privacy = arguments.required(kind, "privacy")?;
         let loss = privacy_parameter(&privacy)?.loss();
-        let (mechanism, core_mechanism) = arguments.word("mechanism", MECHANISMS)?;
+        let (mechanism, mut core_mechanism) = arguments.word("mechanism", MECHANISMS)?;
+        let buffers = match arguments.get("buffers")? {
+            Some(given) if !given.is_none() => {
+                let allowed = format!("None (chosen for you) or an integer from 1 to {MAX_BUFFERS}");
+                let count: u32 = unsigned_parameter(&given, "buffers", &allowed)?;
+                if !matches!(core_mechanism, Mechanism::Blt { .. }) {
+                    return Err(PyValueError::new_err(format!(
+                        "buffers are what the mechanism \"blt\" has; {count} were given with {mechanism:?}"
+                    )));
+                }
+                Some(count)
+            }
+            _ => None,
+        };
+        if buffers.is_some() {
+            core_mechanism = Mechanism::Blt { buffers };
+        }
         let (protect, unit) = arguments.word("protect", UNITS)?;
         let contributions = match arguments.get("contributions")? {
             Some(given) => unsigned_parameter(&given, "contributions", "an integer from 1 to 2^32 - 1")?,
@@ -356,7 +384,19 @@ impl Parameters {
             .on_excess(core_on_excess)
             .invalid(core_invalid);
         let privacy = Arc::new(privacy.unbind());
-        Ok(Self { base, own, horizon, privacy, mechanism, protect, contributions, on_excess, invalid, insecure_seed })
+        Ok(Self {
+            base,
+            own,
+            horizon,
+            privacy,
+            mechanism,
+            buffers,
+            protect,
+            contributions,
+            on_excess,
+            invalid,
+            insecure_seed,
+        })
     }
 
     /// Of the kind, from keywords; a vector's size is one of them.
@@ -407,6 +447,7 @@ impl Parameters {
         keywords.set_item("horizon", self.horizon)?;
         keywords.set_item("privacy", self.privacy(py))?;
         keywords.set_item("mechanism", self.mechanism)?;
+        keywords.set_item("buffers", self.buffers)?;
         keywords.set_item("protect", self.protect)?;
         keywords.set_item("contributions", self.contributions)?;
         keywords.set_item("on_excess", self.on_excess)?;
@@ -493,8 +534,9 @@ impl Parameters {
         let Self { horizon, mechanism, protect, contributions, on_excess, invalid, .. } = self;
         let privacy = self.privacy.bind(py).repr()?;
         let seed = self.insecure_seed.map_or(String::new(), |seed| format!(", insecure_seed={seed}"));
+        let buffers = self.buffers.map_or(String::new(), |buffers| format!(", buffers={buffers}"));
         Ok(format!(
-            "{}({own}, horizon={horizon}, privacy={privacy}, mechanism='{mechanism}', protect='{protect}', \
+            "{}({own}, horizon={horizon}, privacy={privacy}, mechanism='{mechanism}'{buffers}, protect='{protect}', \
              contributions={contributions}, on_excess='{on_excess}', invalid='{invalid}'{seed})",
             self.kind().name()
         ))

@@ -29,7 +29,7 @@ const RANGES: &str = "fastgame._ranges";
 /// horizon : int
 ///     The number of time steps, 1 to 2**62. Public. One step is the static structure (Theorem D.2); more, the dynamic one
 ///     (Theorem 4.3).
-/// privacy : Zcdp, Gdp or ApproxDp
+/// privacy : Zcdp, Gdp, ApproxDp or PureDp
 ///     The budget for all answers together.
 /// shape : int or tuple of int
 ///     The sizes of one to six axes, each up to 2**62; points and boxes are then given in coordinates from 0.
@@ -46,7 +46,7 @@ const RANGES: &str = "fastgame._ranges";
 /// estimator : {"least_squares", "cover"}
 ///     A box as the weighted sum of rectangles with the least noise, or as the paper's disjoint cover, which reads fewer
 ///     cells.
-/// mechanism, protect, contributions, on_excess, invalid, insecure_seed
+/// mechanism, buffers, protect, contributions, on_excess, invalid, insecure_seed
 ///     As for ContinualCounter.
 ///
 /// Raises
@@ -175,7 +175,7 @@ fn rows(name: &str, shape: &[usize], dims: usize, len: usize) -> PyResult<(usize
 impl RangeCounter {
     #[new]
     #[pyo3(signature = (**arguments), text_signature = "(*, horizon, privacy, shape=None, axes=None, width=4096, depth=5, \
-        max_weight=1, hash_seed=None, levels=2, estimator='least_squares', mechanism='tree', protect='update', \
+        max_weight=1, hash_seed=None, levels=2, estimator='least_squares', mechanism='tree', buffers=None, protect='update', \
         contributions=1, on_excess='error', invalid='raise', insecure_seed=None)")]
     fn new(py: Python<'_>, arguments: Option<&Bound<'_, PyDict>>) -> PyResult<Init<Self>> {
         Self::build(Parameters::range(py, &Arguments::new(arguments))?)
@@ -185,7 +185,7 @@ impl RangeCounter {
     /// box by noise alone; `Plan.box` has that of a given one.
     #[staticmethod]
     #[pyo3(signature = (**arguments), text_signature = "(*, horizon, privacy, shape=None, axes=None, width=4096, depth=5, \
-        max_weight=1, hash_seed=None, levels=2, estimator='least_squares', mechanism='tree', protect='update', \
+        max_weight=1, hash_seed=None, levels=2, estimator='least_squares', mechanism='tree', buffers=None, protect='update', \
         contributions=1, on_excess='error', invalid='raise', insecure_seed=None)")]
     fn plan(py: Python<'_>, arguments: Option<&Bound<'_, PyDict>>) -> PyResult<Plan> {
         Plan::new(Parameters::range(py, &Arguments::new(arguments))?)
@@ -214,7 +214,7 @@ impl RangeCounter {
     /// Plan
     #[staticmethod]
     #[pyo3(signature = (**arguments), text_signature = "(*, horizon, privacy, points, shape=None, axes=None, sides=None, \
-        confidence=0.95, max_cells=16777216, max_weight=1, hash_seed=None, mechanism='tree', protect='update', \
+        confidence=0.95, max_cells=16777216, max_weight=1, hash_seed=None, mechanism='tree', buffers=None, protect='update', \
         contributions=1, on_excess='error', invalid='raise', insecure_seed=None)")]
     fn suggest<'py>(py: Python<'py>, arguments: Option<&Bound<'py, PyDict>>) -> PyResult<Bound<'py, PyAny>> {
         static SUGGEST: PyOnceLock<Py<PyAny>> = PyOnceLock::new();

@@ -40,7 +40,7 @@ pub(crate) use with_keys;
 /// ----------
 /// horizon : int
 ///     The number of time steps, 1 to 2**62. Public. One step is the static Private CountSketch.
-/// privacy : Zcdp, Gdp or ApproxDp
+/// privacy : Zcdp, Gdp, ApproxDp or PureDp
 ///     The budget for all answers together.
 /// width : int
 ///     Buckets in a row, a power of two up to 2**30. More buckets, fewer collisions.
@@ -51,7 +51,7 @@ pub(crate) use with_keys;
 /// hash_seed : int or None
 ///     Of the hash functions. Public: it protects nothing. None: at random, so that nobody can make keys that collide.
 ///     Sketches that are to be merged share it.
-/// mechanism, protect, contributions, on_excess, invalid, insecure_seed
+/// mechanism, buffers, protect, contributions, on_excess, invalid, insecure_seed
 ///     As for ContinualCounter.
 ///
 /// Raises
@@ -128,7 +128,7 @@ impl CountSketch {
 impl CountSketch {
     #[new]
     #[pyo3(signature = (**arguments), text_signature = "(*, horizon, privacy, width, depth=5, max_weight=1, \
-        hash_seed=None, mechanism='tree', protect='update', contributions=1, on_excess='error', invalid='raise', \
+        hash_seed=None, mechanism='tree', buffers=None, protect='update', contributions=1, on_excess='error', invalid='raise', \
         insecure_seed=None)")]
     fn new(arguments: Option<&Bound<'_, PyDict>>) -> PyResult<Init<Self>> {
         Self::build(Parameters::sketch(&Arguments::new(arguments))?)
@@ -138,7 +138,7 @@ impl CountSketch {
     /// noise alone, or with the collisions of a FrequencyProfile.
     #[staticmethod]
     #[pyo3(signature = (**arguments), text_signature = "(*, horizon, privacy, width, depth=5, max_weight=1, \
-        hash_seed=None, mechanism='tree', protect='update', contributions=1, on_excess='error', invalid='raise', \
+        hash_seed=None, mechanism='tree', buffers=None, protect='update', contributions=1, on_excess='error', invalid='raise', \
         insecure_seed=None)")]
     fn plan(arguments: Option<&Bound<'_, PyDict>>) -> PyResult<Plan> {
         Plan::new(Parameters::sketch(&Arguments::new(arguments))?)
@@ -165,7 +165,7 @@ impl CountSketch {
     /// Plan
     #[staticmethod]
     #[pyo3(signature = (**arguments), text_signature = "(*, horizon, privacy, profile, confidence=0.95, \
-        max_cells=16777216, max_weight=1, hash_seed=None, mechanism='tree', protect='update', contributions=1, \
+        max_cells=16777216, max_weight=1, hash_seed=None, mechanism='tree', buffers=None, protect='update', contributions=1, \
         on_excess='error', invalid='raise', insecure_seed=None)")]
     fn suggest(py: Python<'_>, arguments: Option<&Bound<'_, PyDict>>) -> PyResult<Plan> {
         let (parameters, search) = Search::take(py, &Arguments::new(arguments))?;

@@ -330,6 +330,12 @@ impl Structure {
         self.parameters.mechanism
     }
 
+    /// How many buffers a cell's noise has, of mechanism="blt"; None for others.
+    #[getter]
+    fn buffers(&self, py: Python<'_>) -> PyResult<Option<usize>> {
+        self.read(py, |vector| vector.calibration().buffers())
+    }
+
     /// What neighbouring data differ in.
     #[getter]
     fn protect(&self) -> &'static str {
