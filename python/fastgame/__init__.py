@@ -41,7 +41,19 @@ from fastgame._errors import (
     StateError,
 )
 from fastgame._replay import Feed, replay, replay_join
-from fastgame._results import BoxPlan, Estimate, Grid, HeavyHitters, Interval, JoinEstimate, JoinTerms, Top, WhatIf
+from fastgame._results import (
+    BoxPlan,
+    Comparison,
+    Estimate,
+    Grid,
+    HeavyHitters,
+    Interval,
+    JoinEstimate,
+    JoinTerms,
+    MechanismPlan,
+    Top,
+    WhatIf,
+)
 from fastgame._rows import RowCounts
 from fastgame._ticks import Ticks
 
@@ -50,6 +62,7 @@ __all__ = [
     "BadRowsError",
     "BoxPlan",
     "Budget",
+    "Comparison",
     "ContinualCounter",
     "ContinualVector",
     "CopyError",
@@ -70,6 +83,7 @@ __all__ = [
     "JoinSide",
     "JoinSize",
     "JoinTerms",
+    "MechanismPlan",
     "Plan",
     "PureDp",
     "RangeCounter",

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import fastgame as fg
 from fastgame._axis_text import axis_of, box_of
-from fastgame._plan import as_json, as_text, upward
+from fastgame._plan import as_json, as_text, comparison_as_json, guarantee, upward
 from fastgame._writing import write_text
 from fastgame.axis import Datetime, StrCategory
 
@@ -101,16 +101,19 @@ def _clock_options(parser: argparse.ArgumentParser, required: bool) -> None:
 
 
 def _privacy_options(parser: argparse.ArgumentParser, seed: bool = True) -> None:
-    text = "One guarantee for all that is written. Give --rho, or --mu, or --epsilon and --delta."
+    text = "One guarantee for all that is written. Give --rho, or --mu, or --epsilon and --delta (0: Laplace noise)."
     group = parser.add_argument_group("privacy", text)
     group.add_argument("--rho", type=float, metavar="R", help="budget as zero-concentrated differential privacy")
     group.add_argument("--mu", type=float, metavar="M", help="budget as Gaussian differential privacy")
     group.add_argument("--epsilon", type=float, metavar="E", help="budget as (epsilon, delta), with --delta")
-    group.add_argument("--delta", type=float, metavar="D", help="see --epsilon")
+    group.add_argument("--delta", type=float, metavar="D", help="see --epsilon; 0 for pure privacy")
     protect = "what is protected: a row's coming, or its coming together with its going"
     group.add_argument("--protect", choices=["update", "lifetime"], default="update", help=protect)
     group.add_argument("--contributions", type=int, default=1, metavar="M", help="rows that one person may have")
-    group.add_argument("--mechanism", default="tree", metavar="NAME", help="how noise is correlated: tree, tree-paper")
+    mechanism = "how noise is correlated: tree (fast), blt (least error; not with --delta 0), tree-paper (to compare)"
+    group.add_argument("--mechanism", choices=["tree", "blt", "tree-paper"], default="tree", help=mechanism)
+    buffers = "of blt: numbers kept for each count, 1 to 10; chosen without it"
+    group.add_argument("--buffers", type=int, metavar="N", help=buffers)
     if seed:
         insecure = "INSECURE: repeatable noise for tests; whoever knows the seed knows the noise"
         group.add_argument("--insecure-seed", type=int, metavar="N", help=insecure)
@@ -195,6 +198,8 @@ def _plan_options(plan: argparse.ArgumentParser) -> None:
     shape.add_argument("--depth", type=int, metavar="D", help="rows, an odd number (with --width; default: 5)")
     _axis_options(plan, required=False)
     output = plan.add_argument_group("output")
+    compare = "instead: the mechanisms beside each other, and which to choose"
+    output.add_argument("--compare", action="store_true", help=compare)
     output.add_argument("--format", choices=["table", "json"], default="table", help="for people or programs")
     output.add_argument("--out", metavar="FILE", help="where to write; the terminal without it")
     output.add_argument("--plot", metavar="FILE", help="draw the error over time, horizon and shape (.png, .svg, .pdf)")
@@ -284,7 +289,7 @@ def _budget(arguments: argparse.Namespace) -> fg.Budget:
     if set(given) == {"mu"}:
         return fg.Gdp(given["mu"])
     if set(given) == {"epsilon", "delta"}:
-        return fg.ApproxDp(given["epsilon"], given["delta"])
+        return fg.PureDp(given["epsilon"]) if given["delta"] == 0 else fg.ApproxDp(given["epsilon"], given["delta"])
     shown = " and ".join(f"--{name}" for name in given) or "nothing"
     were = "were" if len(given) > 1 else "was"
     raise ValueError(f"the budget is --rho, or --mu, or --epsilon with --delta; {shown} {were} given")
@@ -297,6 +302,7 @@ def _common(arguments: argparse.Namespace) -> dict[str, Any]:
         "protect": arguments.protect,
         "contributions": arguments.contributions,
         "mechanism": arguments.mechanism,
+        "buffers": arguments.buffers,
         "insecure_seed": getattr(arguments, "insecure_seed", None),
     }
 
@@ -443,8 +449,12 @@ def _plan(arguments: argparse.Namespace) -> None:
     vector = None
     if arguments.structure == "sketch" and arguments.key_count is not None:
         vector = plan.fits_in_vector(arguments.key_count)
-    shown = as_json if arguments.format == "json" else as_text
-    write_text(shown(plan, profile, vector) + "\n", arguments.out)
+    if arguments.compare:
+        comparison = plan.compare(profile=profile)
+        text = comparison_as_json(comparison) if arguments.format == "json" else str(comparison)
+    else:
+        text = (as_json if arguments.format == "json" else as_text)(plan, profile, vector)
+    write_text(text + "\n", arguments.out)
 
 
 def _refuse_unused(arguments: argparse.Namespace) -> None:
@@ -628,14 +638,12 @@ def _tell_counts(counts: fg.RowCounts) -> None:
 
 def _tell_guarantee(structure: Any) -> None:
     """States what was spent."""
-    budget, delta = structure.privacy, 1e-6
+    budget = structure.privacy
+    zcdp = "" if isinstance(budget, fg.PureDp) else f"{upward(budget.rho, 6)}-zCDP, "
     unit = "a row" if structure.contributions == 1 else f"{structure.contributions} rows"
     life = ", its deletion included," if structure.contributions == 1 else ", their deletions included,"
     life = life if structure.protect == "lifetime" else ""
-    _tell(
-        f"all that was released is {upward(budget.rho, 6)}-zCDP, ({upward(budget.epsilon(delta))}, {delta:g})-DP, for "
-        f"{unit}{life} and no more however it is combined"
-    )
+    _tell(f"all that was released is {zcdp}{guarantee(budget)}, for {unit}{life} and no more however it is combined")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -6,7 +6,18 @@ import numpy as np
 import numpy.typing as npt
 from typing_extensions import disjoint_base
 
-from fastgame._results import BoxPlan, Estimate, Grid, HeavyHitters, Interval, JoinEstimate, JoinTerms, Top, WhatIf
+from fastgame._results import (
+    BoxPlan,
+    Comparison,
+    Estimate,
+    Grid,
+    HeavyHitters,
+    Interval,
+    JoinEstimate,
+    JoinTerms,
+    Top,
+    WhatIf,
+)
 from fastgame.axis import Axis
 
 __all__ = [
@@ -586,6 +597,18 @@ class Plan:
     ) -> float: ...
     def zero_would_do(self, points: SupportsIndex, *, confidence: _Float = 0.95) -> bool: ...
     def join_terms(self, profile: JoinProfile) -> JoinTerms: ...
+    @property
+    def buffers(self) -> int | None: ...
+    @property
+    def variables(self) -> int: ...
+    def compare(
+        self,
+        *,
+        reads: SupportsIndex | None = None,
+        keys: SupportsIndex | None = None,
+        profile: _Profile | None = None,
+    ) -> Comparison: ...
+    def _measure(self, reads: int, keys: int | None) -> tuple[float, int]: ...
     @property
     def components(self) -> tuple[int, int]: ...
     def box(

@@ -10,8 +10,8 @@ import os
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from fastgame._core import ContinualVector, FrequencyProfile, JoinProfile, Plan, Zcdp
-from fastgame._results import WhatIf
+from fastgame._core import Budget, ContinualVector, FrequencyProfile, JoinProfile, Plan, PureDp
+from fastgame._results import Comparison, MechanismPlan, WhatIf
 
 Profile = FrequencyProfile | JoinProfile
 
@@ -44,6 +44,13 @@ def size(count: int) -> str:
     return f"{scaled:.3g} {units[0]}"
 
 
+def guarantee(budget: Budget) -> str:
+    """What a budget promises, rounded up."""
+    if isinstance(budget, PureDp):
+        return f"{upward(budget.target_epsilon)}-DP"
+    return f"({upward(budget.epsilon(DELTA))}, {DELTA:g})-DP"
+
+
 def counted(count: int, what: str) -> str:
     """A number of things."""
     return f"{count:,} {what}{'' if count == 1 else 's'}"
@@ -67,12 +74,26 @@ def summary(plan: Plan, profile: Profile | None = None) -> list[tuple[str, str]]
         unit = f"{given['contributions']:,} contributions of a person, each {unit}"
     return [
         ("structure", f"{plan.structure} ({', '.join(_shape(plan))})"),
-        ("budget", f"{plan.privacy!r}: epsilon {upward(plan.privacy.epsilon(DELTA))} at delta {DELTA:g}"),
+        ("budget", _budget(plan.privacy)),
         ("protects", f"{unit}, in all answers together"),
-        ("time", f"{counted(given['horizon'], 'step')}, mechanism {given['mechanism']}"),
+        ("time", f"{counted(given['horizon'], 'step')}, mechanism {mechanism(plan)}"),
         *_errors(plan, profile),
         *_costs(plan),
     ]
+
+
+def mechanism(plan: Plan) -> str:
+    """The mechanism, with what is not plain from its name."""
+    name = str(plan.parameters["mechanism"])
+    if plan.buffers is not None:
+        return f"{name} with {counted(plan.buffers, 'buffer')}"
+    return f"{name} of Laplace noise" if isinstance(plan.privacy, PureDp) else name
+
+
+def _budget(budget: Budget) -> str:
+    if isinstance(budget, PureDp):
+        return f"{budget!r}, delta 0: Laplace noise"
+    return f"{budget!r}: epsilon {upward(budget.epsilon(DELTA))} at delta {DELTA:g}"
 
 
 def _shape(plan: Plan) -> list[str]:
@@ -146,17 +167,19 @@ def _costs(plan: Plan) -> list[tuple[str, str]]:
     if plan.cells > 1 and plan.structure != "JoinSize":
         memory += f", {size(plan.memory_one_by_one)} if cell by cell"
     rows = [("memory", memory), ("cells", f"{plan.cells:,}")]
+    law = "gamma" if isinstance(plan.privacy, PureDp) else "normal"
+    most = f"at most {counted(plan.variables, f'{law} variable')}"
     if plan.structure == "RangeCounter":
         rows.append(("components", "{:,}, of which {:,} are dense".format(*plan.components)))
-        rows.append(("cells read", f"{plan.cells_read():,} for a random box; at most 2 normal variables each"))
+        rows.append(("cells read", f"{plan.cells_read():,} for a random box; {most} each"))
     elif plan.structure == "JoinSize":
-        rows.append(("cells read", "all, for each estimate; at most 2 normal variables each"))
+        rows.append(("cells read", f"all, for each estimate; {most} each"))
     elif plan.cells > 1:
         what = "key" if plan.structure == "CountSketch" else "cell"
         each = f"{plan.cells_read(1):,} for one {what}, {plan.cells_read():,} for all"
-        rows.append(("cells read", f"{each}; at most 2 normal variables each"))
+        rows.append(("cells read", f"{each}; {most} each"))
     else:
-        rows.append(("cells read", "1; at most 2 normal variables"))
+        rows.append(("cells read", f"1; {most}"))
     return rows
 
 
@@ -174,13 +197,76 @@ def what_if(plan: Plan, profile: Profile | None = None) -> list[WhatIf]:
         if given["contributions"] * factor <= MOST_CONTRIBUTIONS:
             contributions = given["contributions"] * factor
             changes.append((f"contributions={contributions}", {"contributions": contributions}))
-    changes.append(("half the budget (rho)", {"privacy": Zcdp(plan.privacy.rho / 2)}))
+    measure = "epsilon" if isinstance(plan.privacy, PureDp) else "rho"
+    changes.append((f"half the budget ({measure})", {"privacy": plan.privacy.split(0.5)[0]}))
     rows = []
     for change, parameters in changes:
         changed = plan.replace(**parameters)
         error = changed.error(CONFIDENCE, profile=profile)
         rows.append(WhatIf(change, changed, error, error / present))
     return rows
+
+
+#: Another mechanism is worth its cost from so much less error on.
+_WORTH = 0.95
+
+
+def compare(
+    plan: Plan, reads: int | None = None, keys: int | None = None, profile: Profile | None = None
+) -> Comparison:
+    """All mechanisms that the budget allows, beside each other."""
+    checked(plan, profile)
+    horizon = plan.parameters["horizon"]
+    if reads is None:
+        reads = min(horizon, 1000)
+    elif not 1 <= reads <= horizon:
+        raise ValueError(f"reads must be a number of steps from 1 to the horizon, {horizon}; {reads} was given")
+    words = ["tree"]
+    if not isinstance(plan.privacy, PureDp):
+        # The paper's formula is made for two steps and more.
+        words += ["blt"] + (["tree-paper"] if horizon > 1 else [])
+    rows = []
+    for word in words:
+        own = plan.buffers is not None and word == "blt"
+        changed = plan.replace(mechanism=word, buffers=plan.parameters["buffers"] if own else None)
+        time, memory = changed._measure(reads, keys)
+        now, end = (changed.error(CONFIDENCE, at=step, profile=profile) for step in (1, horizon))
+        rows.append(MechanismPlan(word, changed.buffers, changed, now, end, memory, time, changed.variables))
+    return Comparison(tuple(rows), *_choice(rows))
+
+
+def _choice(rows: list[MechanismPlan]) -> tuple[str, str]:
+    tree, *others = rows
+    blt = next((row for row in others if row.mechanism == "blt"), None)
+    if blt is None:
+        return "tree", "pure differential privacy has no other mechanism here"
+    ratio = blt.error_at_end / tree.error_at_end
+    cost = f"{blt.time / tree.time:.1f} times the time of the tree and {blt.memory / tree.memory:.2f} of its memory"
+    if ratio > _WORTH:
+        return "tree", f"blt would have {ratio:.2f} of its error at the end, for {cost}"
+    now = blt.error_now / tree.error_now
+    return "blt", f"{ratio:.2f} of the tree's error at the end, {now:.2f} at first, for {cost}"
+
+
+def comparison_as_text(comparison: Comparison) -> str:
+    """A line a mechanism, and the choice."""
+    heads = ("mechanism", "error now", "at the end", "memory", "time a cell", "variables")
+    lines = [heads]
+    for row in comparison.mechanisms:
+        name = row.mechanism if row.buffers is None else f"{row.mechanism}, {counted(row.buffers, 'buffer')}"
+        errors = (number(row.error_now), number(row.error_at_end))
+        lines.append((name, *errors, size(row.memory), f"{row.time:.0f} ns", f"{row.variables}"))
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    table = "\n".join(
+        "  ".join(
+            cell.ljust(width) if i == 0 else cell.rjust(width) for i, (cell, width) in enumerate(zip(line, widths))
+        )
+        for line in lines
+    )
+    return (
+        f"{table}\n(errors: what {CONFIDENCE:.0%} of answers stay within; time: measured here, on a small structure)\n"
+        f"Choose {comparison.choice!r}: {comparison.why}."
+    )
 
 
 def fits_in_vector(plan: Plan, keys: int) -> Plan | None:
@@ -227,6 +313,7 @@ def as_json(plan: Plan, profile: Profile | None = None, vector: Plan | None = No
         return {
             "structure": plan.structure,
             "parameters": {**plan.parameters, "privacy": repr(plan.privacy)},
+            "buffers": plan.buffers,
             "confidence": CONFIDENCE,
             "error_now": plan.error(CONFIDENCE, at=1, profile=profile),
             "error_at_end": plan.error(CONFIDENCE, profile=profile),
@@ -243,6 +330,13 @@ def as_json(plan: Plan, profile: Profile | None = None, vector: Plan | None = No
     rows = [{"change": row.change, "error": row.error, "ratio": row.ratio} for row in what_if(plan, profile)]
     fits = None if vector is None else errors(vector, None)
     return json.dumps({**errors(plan, profile), "what_if": rows, "fits_in_vector": fits}, indent=2, default=repr)
+
+
+def comparison_as_json(comparison: Comparison) -> str:
+    """The numbers, for programs."""
+    names = [name for name in MechanismPlan._fields if name != "plan"]
+    rows = [{name: getattr(row, name) for name in names} for row in comparison.mechanisms]
+    return json.dumps({"mechanisms": rows, "choice": comparison.choice, "why": comparison.why}, indent=2)
 
 
 def as_html(plan: Plan) -> str:
@@ -330,8 +424,9 @@ def draw_horizons(axis: Any, plan: Plan, profile: Profile | None, error: float) 
     for protect, (color, dash) in zip(["update", "lifetime"], STYLES, strict=False):
         plans = [plan.replace(horizon=horizon, protect=protect) for horizon in horizons]
         errors = [changed.error(CONFIDENCE, profile=profile) for changed in plans]
-        # All horizons of as many levels have the same noise.
-        axis.plot(horizons, errors, color=color, linestyle=dash, drawstyle="steps-pre", label=f"protect={protect!r}")
+        # All horizons of as many levels have the same noise of a tree.
+        style = "default" if plan.parameters["mechanism"] == "blt" else "steps-pre"
+        axis.plot(horizons, errors, color=color, linestyle=dash, drawstyle=style, label=f"protect={protect!r}")
     mark(axis, plan.parameters["horizon"], error)
     axis.set_xscale("log", base=2)
     axis.set_ylim(bottom=0)

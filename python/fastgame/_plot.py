@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from fastgame._core import JoinSize
 from fastgame._output import check_target
-from fastgame._plan import upward
+from fastgame._plan import guarantee
 
 #: Two-sided, of a normal error.
 _Z95 = 1.959964
@@ -81,9 +81,8 @@ def draw_releases(table: pa.Table, path: str, structure: Any) -> None:
             text.set_parse_math(False)
             text.set_text(label if len(label) <= _LONGEST else f"{label[: _LONGEST - 1]}…")
     shown = f"the {_MOST_LINES} largest of {len(order)} keys; " if len(order) > _MOST_LINES else ""
-    budget, delta = structure.privacy, 1e-6
     unit = f"{structure.contributions} of protect = " if structure.contributions > 1 else "protect = "
-    guarantee = f"({upward(budget.epsilon(delta))}, {delta:g})-DP, {unit}{structure.protect}"
-    axes.set_title(f"{shown}{guarantee}", loc="left", fontsize="medium")
+    promise = f"{guarantee(structure.privacy)}, {unit}{structure.protect}"
+    axes.set_title(f"{shown}{promise}", loc="left", fontsize="medium")
     figure.savefig(path, dpi=120)
     plt.close(figure)

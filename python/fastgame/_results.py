@@ -36,6 +36,32 @@ class WhatIf(NamedTuple):
     ratio: float
 
 
+class MechanismPlan(NamedTuple):
+    """A plan with one mechanism: its errors at 95 %, memory in bytes, and nanoseconds and variables for a cell that is read."""
+
+    mechanism: str
+    buffers: int | None
+    plan: Any
+    error_now: float
+    error_at_end: float
+    memory: int
+    time: float
+    variables: int
+
+
+class Comparison(NamedTuple):
+    """Plans of all mechanisms that the budget allows, and which to choose, and why. It prints as a table."""
+
+    mechanisms: tuple[MechanismPlan, ...]
+    choice: str
+    why: str
+
+    def __str__(self) -> str:
+        from fastgame._plan import comparison_as_text  # noqa: PLC0415 (it imports this module)
+
+        return comparison_as_text(self)
+
+
 class Grid(NamedTuple):
     """Released counts of a grid, their standard deviations (or None), and for each axis the edges of its bins."""
 

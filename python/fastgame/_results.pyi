@@ -27,6 +27,21 @@ class WhatIf(NamedTuple):
     error: float
     ratio: float
 
+class MechanismPlan(NamedTuple):
+    mechanism: str
+    buffers: int | None
+    plan: Plan
+    error_now: float
+    error_at_end: float
+    memory: int
+    time: float
+    variables: int
+
+class Comparison(NamedTuple):
+    mechanisms: tuple[MechanismPlan, ...]
+    choice: str
+    why: str
+
 class Grid(NamedTuple):
     value: npt.NDArray[np.float64]
     std: npt.NDArray[np.float64] | None

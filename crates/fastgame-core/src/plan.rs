@@ -249,6 +249,11 @@ impl Plan {
         }
     }
 
+    /// Random variables that a read of one cell draws at most: normals, or gamma variables of a pure budget.
+    pub fn draws_of_cell(&self) -> u64 {
+        self.calibration.draws_of_cell()
+    }
+
     /// Random variables that such a read draws at most, however much time has passed: two normals a cell of a tree, one more
     /// than buffers of a BLT, six gamma variables of a Laplace tree.
     pub fn draws_at_most(&self, keys: Option<u64>) -> u64 {

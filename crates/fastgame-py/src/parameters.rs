@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use fastgame_core::{
-    Builder, ContinualVector, Estimator, Invalid, JoinBuilder, Levels, MAX_BUFFERS, Mechanism, OnExcess, RangeBuilder,
-    RangeShape, SketchBuilder, SketchShape, Unit,
+    Builder, ContinualVector, Error, Estimator, Invalid, JoinBuilder, Levels, MAX_BUFFERS, Mechanism, OnExcess, PureDp,
+    RangeBuilder, RangeShape, SketchBuilder, SketchShape, Unit, Zcdp,
 };
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -131,6 +131,7 @@ pub(crate) struct Parameters {
     /// What `privacy=` was given: an immutable value, shared by reference.
     privacy: Arc<Py<PyAny>>,
     pub(crate) mechanism: &'static str,
+    core_mechanism: Mechanism,
     /// As given; None if they are chosen.
     buffers: Option<u32>,
     pub(crate) protect: &'static str,
@@ -390,6 +391,7 @@ impl Parameters {
             horizon,
             privacy,
             mechanism,
+            core_mechanism,
             buffers,
             protect,
             contributions,
@@ -475,6 +477,13 @@ impl Parameters {
             Own::Range(range) => Blueprint::Range(RangeBuilder::new(base, range.shape.clone())),
             Own::Join(shape) => Blueprint::Join(JoinBuilder::new(base, *shape)),
         }
+    }
+
+    /// A vector of so many cells with noise that is correlated like this structure's, under a budget of the same kind: it
+    /// takes the same time and memory a cell.
+    pub(crate) fn miniature(&self, cells: usize) -> Result<Builder, Error> {
+        let loss = if self.base.loss().is_pure() { PureDp::new(1.0)?.loss() } else { Zcdp::new(0.5)?.loss() };
+        Ok(ContinualVector::builder(self.horizon, loss).mechanism(self.core_mechanism).cells(cells))
     }
 
     /// How much work it is to read all.

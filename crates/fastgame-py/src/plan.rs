@@ -1,6 +1,10 @@
 //! `Plan`: what a structure would cost, before any data.
 
-use fastgame_core::{BoxError, JoinBuilder, JoinPlan, JoinProfile as CoreJoinProfile, RangePlan};
+use std::time::{Duration, Instant};
+
+use chacha20::ChaCha12Rng;
+use fastgame_core::rand_core::{Rng, SeedableRng};
+use fastgame_core::{BoxError, Cells, JoinBuilder, JoinPlan, JoinProfile as CoreJoinProfile, RangePlan};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyAny, PyDict, PyMappingProxy};
@@ -96,6 +100,33 @@ impl Plan {
         let allowed = "None (the end) or a step from 1 (now) to the horizon";
         at.map_or(Ok(self.parameters.horizon), |given| unsigned_parameter(given, "at", allowed))
     }
+}
+
+/// Cells of a structure that is measured, and how many of them are read in all.
+const MINIATURE: u64 = 4096;
+const CELL_READS: u64 = 1 << 18;
+
+/// Nanoseconds for a cell that is read and bytes of noise for each cell, after `reads` reads of `read` of `size` cells.
+fn measure(parameters: &Parameters, size: u64, read: u64, reads: u64) -> PyResult<(f64, f64)> {
+    let cells = size.min(MINIATURE);
+    let some = ((u128::from(cells) * u128::from(read)).div_ceil(u128::from(size))).max(1) as u64;
+    let count = reads.min((CELL_READS / some).max(2));
+    let mut vector = parameters.miniature(cells as usize).and_then(|builder| builder.build()).map_err(CoreError)?;
+    let before = vector.memory();
+    // Nothing here is anyone's data, so the noise need not be secret.
+    let mut rng = ChaCha12Rng::from_seed([0; 32]);
+    let mut taken = Duration::ZERO;
+    for i in 0..count {
+        let step = 1 + u128::from(i) * u128::from(parameters.horizon - 1) / u128::from((count - 1).max(1));
+        vector.advance(step as u64).map_err(CoreError)?;
+        let indices: Vec<u64> = (0..some).map(|_| rng.next_u64() % cells).collect();
+        let asked = if some == cells { Cells::All } else { Cells::Indices(&indices) };
+        let start = Instant::now();
+        vector.release(asked, &mut rng).map_err(CoreError)?;
+        taken += start.elapsed();
+    }
+    let noise = vector.memory().saturating_sub(before) as f64 / cells as f64;
+    Ok((taken.as_nanos() as f64 / (count * some) as f64, noise))
 }
 
 /// Two empty relations.
@@ -215,6 +246,71 @@ impl Plan {
         let terms = join.terms();
         let class = py.import("fastgame._results")?.getattr("JoinTerms")?;
         class.call1((terms.sketch, terms.cross, terms.noise, join.balanced_width(), join.relative_std()))
+    }
+
+    /// How many buffers the noise of a cell has, of mechanism="blt"; None for others.
+    #[getter]
+    fn buffers(&self) -> Option<usize> {
+        self.plan.calibration().buffers()
+    }
+
+    /// How many random variables a read of a cell draws at most, however much time has passed: normals, or gamma variables of
+    /// a PureDp.
+    #[getter]
+    fn variables(&self) -> u64 {
+        self.plan.draws_of_cell()
+    }
+
+    /// All mechanisms that the budget allows beside each other, and which to choose.
+    ///
+    /// Errors are computed; time and memory are measured on a small structure, now and here.
+    ///
+    /// Parameters
+    /// ----------
+    /// reads : int, optional
+    ///     How many steps are read, evenly over the horizon; the smaller of it and 1000 if it is left out.
+    /// keys : int, optional
+    ///     How many cells of a vector or keys of a sketch are read at such a step, at random; everything if it is left out.
+    /// profile : FrequencyProfile or JoinProfile, optional
+    ///     As for `error`.
+    ///
+    /// Returns
+    /// -------
+    /// Comparison(mechanisms, choice, why): a MechanismPlan(mechanism, buffers, plan, error_now, error_at_end, memory, time,
+    /// variables) for each; errors at 95 %, memory in bytes after these reads, time in nanoseconds a cell that is read. It
+    /// prints as a table.
+    #[pyo3(signature = (*, reads = None, keys = None, profile = None))]
+    fn compare<'py>(
+        slf: &Bound<'py, Self>,
+        reads: Option<&Bound<'py, PyAny>>,
+        keys: Option<&Bound<'py, PyAny>>,
+        profile: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let count = |given: Option<&Bound<'py, PyAny>>, name| {
+            let allowed = "None or an integer from 1 to 2^64 - 1";
+            let count: Option<u64> = given.map(|given| unsigned_parameter(given, name, allowed)).transpose()?;
+            if count == Some(0) {
+                return Err(PyValueError::new_err(format!("{name} must be {allowed}; 0 was given")));
+            }
+            Ok(count)
+        };
+        let (reads, keys) = (count(reads, "reads")?, count(keys, "keys")?);
+        python(slf.py(), "compare")?.call1((slf, reads, keys, profile))
+    }
+
+    /// Nanoseconds for a cell that is read, and bytes after these reads: measured on a small structure with the same noise.
+    fn _measure(&self, py: Python<'_>, reads: u64, keys: Option<u64>) -> PyResult<(f64, u64)> {
+        let size = self.plan.cells();
+        let read = match (keys, &self.range) {
+            (Some(keys), None) if self.join.is_none() => self.plan.cells_read(Some(keys)),
+            (Some(keys), Some(range)) => (range.of_random_boxes().cells_read() * keys as f64).min(size as f64) as u64,
+            _ => size,
+        };
+        let parameters = &self.parameters;
+        py.detach(|| measure(parameters, size, read, reads)).map(|(time, noise)| {
+            let noise = noise * size as f64;
+            (time, self.plan.memory_at_start().saturating_add(noise as u64))
+        })
     }
 
     /// How many components a range counter has, and how many of them are dense: a tuple.
