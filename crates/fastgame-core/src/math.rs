@@ -21,6 +21,7 @@ door! {
     sqrt(x) = sqrt / sqrt;
     exp(x) = exp / exp;
     ln(x) = ln / log;
+    ln_1p(x) = ln_1p / log1p;
     sin(x) = sin / sin;
     cos(x) = cos / cos;
     trunc(x) = trunc / trunc;

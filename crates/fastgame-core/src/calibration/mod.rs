@@ -8,6 +8,7 @@ pub(crate) mod tree;
 use crate::error::{Error, Result};
 use crate::math::sqrt;
 use crate::privacy::Loss;
+use crate::release_law::ReleaseLaw;
 use crate::time::Horizon;
 
 /// How the noise of different steps is correlated, and how its scale is set.
@@ -60,6 +61,11 @@ impl Calibration {
     /// The standard deviation `s sqrt(h + 1)` of the noise of a release, the same at every step.
     pub fn release_std(&self) -> f64 {
         self.node_std * sqrt(f64::from(self.levels + 1))
+    }
+
+    /// The law of the noise of a release at a step; the tree's is the same at each.
+    pub(crate) fn release_law(&self, _step: u64) -> ReleaseLaw {
+        ReleaseLaw::Normal { std: self.release_std() }
     }
 }
 

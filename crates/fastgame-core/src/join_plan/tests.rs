@@ -33,7 +33,7 @@ fn the_terms_add_up_to_the_variance_and_move_with_the_width_as_in_the_lemma() {
 #[test]
 fn at_the_balanced_width_collisions_and_noise_add_the_same() {
     let plan = plan(0.5, JoinProfile::new(1e10, 1e10, 1e9).unwrap());
-    let v = plan.cell_variance();
+    let v = plan.cell_variance;
     let width = plan.balanced_width();
     let [sketch, _, noise] = row_variance(width, v, [1e10, 1e10], 1e9);
     assert!((sketch / noise - 1.0).abs() < 1e-9);
