@@ -13,7 +13,7 @@
 //! - keys below 1/16 of the Gaussian part are taken into it (their excess kurtosis is below 1/256 then, their share of a
 //!   quantile below 0.1 %), which is at least `X / 128` wide: a smoothing below the resolution that is asked for. Normal
 //!   noise is in the Gaussian part and is more than that in the first octave, `X = 16 sd`. Other noise is inverted beside it,
-//!   and the first octave is `X = sd`: even a Laplace variable's density, with its peak, is smoothed by less than 1 % then;
+//!   and the first octave is `X = 2 sd`: even a Laplace variable's density, with its peak, is smoothed by less than 2 % there;
 //! - keys beyond `c X` (`8 c` sd of the noise at least) put the row beyond `X` unless they cancel: within each class with the probability that as many
 //!   come with either sign, `mean over a of (1 - (1 - cos a) / width)^n`, between classes never. Two of a load of `l` keys
 //!   do with probability about `l^2 / 2 / c`, so `c` is chosen from 2 to 16 such that this does not matter;
@@ -153,7 +153,7 @@ impl<'a> RowLaw<'a> {
                 (0.0, self.v, Some(law), (law.quantile(FOLDED) - 8.0 * noise_sd).max(0.0))
             }
         };
-        let (mut from, mut to) = (0.0, if beside.is_some() { noise_sd } else { 16.0 * noise_sd });
+        let (mut from, mut to) = (0.0, noise_sd * if beside.is_some() { 2.0 } else { 16.0 });
         // 2^63 is the largest frequency, 2^-60 the least noise of any use.
         for _ in 0..200 {
             let least = (to * SMOOTHING) * (to * SMOOTHING);
