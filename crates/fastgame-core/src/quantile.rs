@@ -145,6 +145,18 @@ mod tests {
         }
     }
 
+    /// Rejects a bisection that stops at a fixed distance: at 1e-18 it has no digits of the tail of one in 10^20.
+    #[test]
+    fn tails_of_a_row_are_right_however_small() {
+        for depth in [1usize, 3, 5, 9, 63] {
+            for tail in [0.9, 0.05, 1e-6, 1e-12, 1e-20, 1e-60, 1e-150] {
+                let q = tail_of_one_row(depth, tail);
+                assert!((median_tail(depth, q) / tail - 1.0).abs() < 1e-9, "{depth} {tail}: {q}");
+            }
+        }
+        assert!((tail_of_each(0.75, 1 << 62).unwrap() * (1u64 << 62) as f64 - 0.25).abs() < 1e-15);
+    }
+
     /// Tables of the moments of normal order statistics: the range of three, the second to the fourth of five.
     #[test]
     fn spacings_about_the_median_are_those_of_the_tables() {

@@ -10,6 +10,7 @@
 //! 24 times as much for counts `1 / rank`. The mean of the rows is unbiased with less noise, `1 / depth` against
 //! `m(depth)`, and takes in every heavy collision: 0.7 and 29 times as much. The paper's bounds need the median.
 
+use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::fmt;
 
@@ -54,6 +55,11 @@ pub struct RangeCounter {
     /// There is none if all components are dense.
     hash: Option<HashFamily>,
     vector: ContinualVector,
+    rows: Box<RowLaws>,
+}
+
+/// What errors need of the laws of rows, the same at every step. (In a box: it is read seldom.)
+struct RowLaws {
     medians: Medians,
     spacing: Spacing,
 }
@@ -160,7 +166,6 @@ impl RangeCounter {
         // A quarter of the rows on either side: far enough to tell their spread, near enough that heavy collisions, in few
         // rows of a rectangle, do not stretch it.
         let places = if layout.depth == 1 { 0 } else { (layout.depth / 4).max(1) };
-        // Both do not depend on the scale of the noise, so the step does not matter.
         let law = vector.release_law();
         let medians = Medians::new(&law, layout.depth);
         let (normal, noise) = if places == 0 || hash.is_none() {
@@ -168,8 +173,8 @@ impl RangeCounter {
         } else {
             (middle_spacing(layout.depth, places), law.standard_middle_spacing(layout.depth, places))
         };
-        let spacing = Spacing { places, normal, noise };
-        Self { medians, spacing, builder, layout, hash, vector }
+        let rows = Box::new(RowLaws { medians, spacing: Spacing { places, normal, noise } });
+        Self { rows, builder, layout, hash, vector }
     }
 
     /// Grid, structure and estimator.
@@ -350,7 +355,7 @@ impl RangeCounter {
                     let spread = values.iter().map(|value| value * value).sum();
                     return Part { component, value: values.iter().sum(), squares, spread, of_noise: squares };
                 }
-                let Spacing { places, normal, noise } = self.spacing;
+                let Spacing { places, normal, noise } = self.rows.spacing;
                 let (mut value, mut distance, mut sizes) = (0.0, 0.0, 0.0);
                 for (rows_of_one, factors) in values.chunks_exact_mut(rows).zip(of_run.chunks_exact(rows)) {
                     value += median(rows_of_one);
@@ -430,7 +435,7 @@ impl RangeCounter {
             Some(place)
         }));
         let v = self.vector.release_variance();
-        let (medians, width) = (self.medians, self.builder.shape.width as f64);
+        let (medians, width) = (self.rows.medians, self.builder.shape.width as f64);
         self.read(&reads, moments.is_none(), rng, |parts| {
             let (mut value, mut dense, mut noise, mut other) = (0.0, 0.0, 0.0, 0.0);
             for part in parts {
@@ -604,7 +609,7 @@ impl RangeCounter {
         for level in (0..axis.levels).rev() {
             // On one axis a component is a level.
             let dense = self.layout.components[level as usize].is_dense();
-            let std = sqrt(if dense { v } else { v * self.medians.noise });
+            let std = sqrt(if dense { v } else { v * self.rows.medians.noise });
             let counts = self.nodes(level, &nodes, rng)?;
             let mut large: Vec<(u64, f64)> = reserved(nodes.len())?;
             let least = if level == 0 { threshold } else { threshold - 2.0 * std };

@@ -170,6 +170,12 @@ impl RangePlan {
         Ok(Self { noise, ..self.clone() })
     }
 
+    /// The same plan with other noise.
+    #[cfg(test)]
+    pub(super) fn with_noise(&self, noise: ReleaseLaw) -> Self {
+        Self { noise, medians: Medians::new(&noise, self.layout.depth), ..self.clone() }
+    }
+
     /// The standard deviation of the noise of a cell, at the last step unless the plan is of another.
     pub fn noise_std(&self) -> f64 {
         self.noise.std()
