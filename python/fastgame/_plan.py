@@ -257,12 +257,12 @@ def comparison_as_text(comparison: Comparison) -> str:
         errors = (number(row.error_now), number(row.error_at_end))
         lines.append((name, *errors, size(row.memory), f"{row.time:.0f} ns", f"{row.variables}"))
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-    table = "\n".join(
-        "  ".join(
-            cell.ljust(width) if i == 0 else cell.rjust(width) for i, (cell, width) in enumerate(zip(line, widths))
-        )
-        for line in lines
-    )
+
+    def aligned(line: tuple[str, ...]) -> str:
+        padded = (f"{cell:>{width}}" for cell, width in zip(line[1:], widths[1:], strict=True))
+        return "  ".join([f"{line[0]:<{widths[0]}}", *padded])
+
+    table = "\n".join(map(aligned, lines))
     return (
         f"{table}\n(errors: what {CONFIDENCE:.0%} of answers stay within; time: measured here, on a small structure)\n"
         f"Choose {comparison.choice!r}: {comparison.why}."

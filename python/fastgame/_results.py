@@ -37,7 +37,7 @@ class WhatIf(NamedTuple):
 
 
 class MechanismPlan(NamedTuple):
-    """A plan with one mechanism: its errors at 95 %, memory in bytes, and nanoseconds and variables for a cell that is read."""
+    """A plan with one mechanism: errors at 95 %, memory in bytes, nanoseconds and variables for a cell that is read."""
 
     mechanism: str
     buffers: int | None

@@ -8,7 +8,7 @@ use crate::error::{Error, Result};
 use crate::join::{JoinBuilder, MIN_JOIN_WIDTH, check_confidence, row_variance};
 use crate::math::sqrt;
 use crate::plan::Plan;
-use crate::quantile::{median_variance, tail_of_one_row_on_any_side};
+use crate::quantile::{median_variance, tail_of_each, tail_of_one_row_on_any_side};
 use crate::sketch::{MAX_DEPTH, MAX_WIDTH};
 
 /// What is assumed about two relations.
@@ -90,6 +90,9 @@ pub struct JoinPlan {
     builder: JoinBuilder,
     profile: JoinProfile,
     vector: Plan,
+    /// Of a released cell at the step that is planned for.
+    cell_variance: f64,
+    step: u64,
 }
 
 impl JoinBuilder {
@@ -98,7 +101,9 @@ impl JoinBuilder {
     /// # Errors
     /// As [`JoinBuilder::build`].
     pub fn plan(&self, profile: JoinProfile) -> Result<JoinPlan> {
-        Ok(JoinPlan { builder: self.clone(), profile, vector: self.vector()?.plan_of_sketch(&self.shape())? })
+        let base = self.vector()?;
+        let (vector, step) = (base.plan_of_sketch(&self.shape())?, base.horizon);
+        JoinPlan { builder: self.clone(), profile, vector, cell_variance: 0.0, step }.at(step)
     }
 }
 
@@ -106,6 +111,16 @@ impl JoinPlan {
     /// The vector underneath: noise of a cell, calibration, memory. All of its cells are read together.
     pub fn vector(&self) -> &Plan {
         &self.vector
+    }
+
+    /// The same plan for an estimate at another step than the last, where the noise is largest; the profile is that of the
+    /// relations until then.
+    ///
+    /// # Errors
+    /// [`Error::Parameter`] unless the step is from 1 to the horizon.
+    pub fn at(&self, step: u64) -> Result<Self> {
+        let (noise, rounding) = (self.vector.law_at(step)?, self.vector.lattice_step());
+        Ok(Self { cell_variance: noise.variance() + rounding * rounding / 12.0, step, ..self.clone() })
     }
 
     /// The parameters that were planned for.
@@ -118,22 +133,15 @@ impl JoinPlan {
         2 * self.builder.shape().cells() as u64
     }
 
-    /// The variance of a released cell.
-    fn cell_variance(&self) -> f64 {
-        let (std, step) = (self.vector.noise_std(), self.vector.lattice_step());
-        std * std + step * step / 12.0
-    }
-
     /// The variance of a row of this width, an upper bound.
     fn row_variance(&self, width: usize) -> f64 {
-        row_variance(width as f64, self.cell_variance(), self.profile.moments, self.profile.join_size).iter().sum()
+        row_variance(width as f64, self.cell_variance, self.profile.moments, self.profile.join_size).iter().sum()
     }
 
     /// The terms of the error, as standard deviations.
     pub fn terms(&self) -> JoinTerms {
         let shape = self.builder.shape();
-        let parts =
-            row_variance(shape.width as f64, self.cell_variance(), self.profile.moments, self.profile.join_size);
+        let parts = row_variance(shape.width as f64, self.cell_variance, self.profile.moments, self.profile.join_size);
         let [sketch, cross, noise] = parts.map(|part| sqrt(median_variance(shape.depth) * part));
         JoinTerms { sketch, cross, noise }
     }
@@ -150,9 +158,17 @@ impl JoinPlan {
     /// # Errors
     /// [`Error::Parameter`] unless `0 < confidence < 1`.
     pub fn error(&self, confidence: f64) -> Result<f64> {
-        check_confidence(confidence)?;
+        self.error_of_all(confidence, 1)
+    }
+
+    /// The error that `releases` estimates all stay within with probability `confidence` (or more: the union bound).
+    ///
+    /// # Errors
+    /// [`Error::Parameter`] unless `0 < confidence < 1` and `releases >= 1`.
+    pub fn error_of_all(&self, confidence: f64, releases: u64) -> Result<f64> {
+        let tail = tail_of_each(confidence, releases)?;
         let shape = self.builder.shape();
-        let tail = tail_of_one_row_on_any_side(shape.depth, 1.0 - confidence);
+        let tail = tail_of_one_row_on_any_side(shape.depth, tail);
         Ok(sqrt(self.row_variance(shape.width) / tail))
     }
 
@@ -171,7 +187,7 @@ impl JoinPlan {
     /// The width, not rounded, at which colliding keys and noise against noise add the same error, for the depth of this
     /// plan: `sqrt(F2x F2y + J^2) / v`. (The paper balances the L1 form of its bound; this is the L2 form.)
     pub fn balanced_width(&self) -> f64 {
-        let v = self.cell_variance();
+        let v = self.cell_variance;
         let [collisions, _, _] = row_variance(1.0, v, self.profile.moments, self.profile.join_size);
         sqrt(collisions) / v
     }
@@ -196,6 +212,7 @@ impl JoinPlan {
         for depth in (3..=MAX_DEPTH).step_by(2) {
             // A depth may ask for more noise than a cell can hold, where another one does not.
             let Ok(of_depth) = self.builder.clone().depth(depth).plan(self.profile) else { continue };
+            let of_depth = of_depth.at(self.step)?;
             let width = of_depth.suggested_width();
             let plan = Self { builder: of_depth.builder.clone().width(width), ..of_depth };
             let error = plan.error(confidence)?;
@@ -205,7 +222,7 @@ impl JoinPlan {
         }
         let (_, plan) = best.unwrap_or((0.0, self.clone()));
         // Again, for the memory of this width.
-        plan.builder.plan(self.profile)
+        plan.builder.plan(self.profile)?.at(self.step)
     }
 }
 

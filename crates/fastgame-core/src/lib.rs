@@ -27,7 +27,7 @@
 //! no unsafe code and needs an allocator only (`default-features = false` for `no_std`).
 //!
 //! Inside the crate a file uses only files to its right: `join_plan -> plan -> join, range -> sketch -> vector, hash ->
-//! mechanism -> noise, calibration, lattice, profile -> privacy, quantile, time, level_set -> math, error`.
+//! mechanism -> noise, calibration, lattice, profile -> release_law -> privacy, quantile, time, level_set -> math, error`.
 
 #![no_std]
 #![cfg_attr(docsrs, feature(doc_cfg))]
@@ -54,6 +54,7 @@ mod quantile;
 mod range;
 #[cfg(test)]
 mod reference;
+mod release_law;
 mod sketch;
 mod time;
 mod vector;

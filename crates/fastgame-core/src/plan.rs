@@ -9,9 +9,11 @@ use crate::math::sqrt;
 use crate::mechanism::store::shared_bytes;
 use crate::profile::FrequencyProfile;
 use crate::profile::law::RowLaw;
-use crate::quantile::{median_variance, tail_of_one_row, two_sided_quantile};
+use crate::quantile::{tail_of_each, tail_of_one_row};
 use crate::range::RangeBuilder;
+use crate::release_law::ReleaseLaw;
 use crate::sketch::{MAX_WIDTH, SketchBuilder, SketchShape};
+use crate::time::planned_step;
 use crate::vector::Builder;
 
 /// What the parameters of a structure amount to. Everything here is public: it is computed without data.
@@ -133,7 +135,7 @@ impl Plan {
 
     /// The standard deviation of the noise of a cell at the last step, where it is largest, in the caller's units.
     pub fn noise_std(&self) -> f64 {
-        self.calibration.release_std()
+        self.calibration.release_law(self.horizon).std()
     }
 
     /// The standard deviation of the noise of a cell at a step. A tree's is the same at each, that of a BLT grows.
@@ -141,11 +143,12 @@ impl Plan {
     /// # Errors
     /// [`Error::Parameter`] unless the step is from 1 to the horizon.
     pub fn noise_std_at(&self, step: u64) -> Result<f64> {
-        if step == 0 || step > self.horizon {
-            let allowed = "a step from 1 (now) to the horizon (the end)";
-            return Err(Error::Parameter { name: "at", given: step.into(), allowed });
-        }
-        Ok(self.calibration.release_std_at(step))
+        Ok(self.law_at(step)?.std())
+    }
+
+    /// The law of the noise of a cell at a step.
+    pub(crate) fn law_at(&self, step: u64) -> Result<ReleaseLaw> {
+        Ok(self.calibration.release_law(planned_step(step, self.horizon)?))
     }
 
     /// The step of the lattice on which releases lie.
@@ -178,20 +181,11 @@ impl Plan {
         releases: u64,
         profile: Option<&FrequencyProfile>,
     ) -> Result<f64> {
-        if !(confidence > 0.0 && confidence < 1.0) {
-            let allowed = "more than 0 and less than 1";
-            return Err(Error::Parameter { name: "confidence", given: confidence.into(), allowed });
-        }
-        if releases == 0 {
-            return Err(Error::Parameter { name: "releases", given: 0u64.into(), allowed: "at least 1" });
-        }
-        let noise = self.noise_std_at(step)?;
-        let tail = (1.0 - confidence) / releases as f64;
+        let tail = tail_of_each(confidence, releases)?;
+        let noise = self.law_at(step)?;
         Ok(match self.colliding(profile)? {
-            Some((shape, profile)) => {
-                RowLaw::new(noise * noise, shape.width, profile).median_quantile(shape.depth, tail)
-            }
-            None => noise * two_sided_quantile(tail_of_one_row(self.depth(), tail)),
+            Some((shape, profile)) => RowLaw::new(noise, shape.width, profile).median_quantile(shape.depth, tail),
+            None => noise.quantile(tail_of_one_row(self.depth(), tail)),
         })
     }
 
@@ -209,10 +203,10 @@ impl Plan {
     /// # Errors
     /// As [`Plan::std`] and [`Plan::noise_std_at`].
     pub fn std_at(&self, step: u64, profile: Option<&FrequencyProfile>) -> Result<f64> {
-        let noise = self.noise_std_at(step)?;
+        let noise = self.law_at(step)?;
         Ok(match self.colliding(profile)? {
-            Some((shape, profile)) => RowLaw::new(noise * noise, shape.width, profile).median_std(shape.depth),
-            None => noise * sqrt(median_variance(self.depth())),
+            Some((shape, profile)) => RowLaw::new(noise, shape.width, profile).median_std(shape.depth),
+            None => noise.std() * sqrt(noise.standard_median_variance(self.depth())),
         })
     }
 

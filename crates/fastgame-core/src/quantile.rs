@@ -1,6 +1,20 @@
 //! Quantiles of the normal law, and of medians: what errors are stated with.
 
+use crate::error::{Error, Result};
 use crate::math::{erfc, exp, sqrt};
+
+/// The probability with which each of so many answers may be beyond an error that all of them are to stay within with
+/// probability `confidence`: the union bound.
+pub(crate) fn tail_of_each(confidence: f64, releases: u64) -> Result<f64> {
+    if !(confidence > 0.0 && confidence < 1.0) {
+        let allowed = "more than 0 and less than 1";
+        return Err(Error::Parameter { name: "confidence", given: confidence.into(), allowed });
+    }
+    if releases == 0 {
+        return Err(Error::Parameter { name: "releases", given: 0u64.into(), allowed: "at least 1" });
+    }
+    Ok((1.0 - confidence) / releases as f64)
+}
 
 /// The `z` with `P(|Z| > z) = tail` for a standard normal `Z`, by bisection.
 pub(crate) fn two_sided_quantile(tail: f64) -> f64 {
@@ -32,7 +46,11 @@ pub(crate) fn median_tail(depth: usize, q: f64) -> f64 {
 /// The `q` at which [`median_tail`] is `tail`, by bisection.
 pub(crate) fn tail_of_one_row(depth: usize, tail: f64) -> f64 {
     let (mut low, mut high) = (0.0, 1.0);
-    for _ in 0..60 {
+    for round in 0..1100 {
+        // Of many releases together the tail may be far below the last bit of one.
+        if round >= 60 && high - low <= 1e-12 * high {
+            break;
+        }
         let middle = 0.5 * (low + high);
         if median_tail(depth, middle) < tail { low = middle } else { high = middle }
     }
@@ -85,6 +103,12 @@ pub(crate) fn median_variance(n: usize) -> f64 {
 /// Mean and variance of the distance of two order statistics about the median of `n` independent standard normals, `n` odd
 /// and `1 <= r <= n / 2`: from the `r`-th below the median to the `r`-th above. By the trapezoidal rule, to about 1e-3.
 pub(crate) fn middle_spacing(n: usize, r: usize) -> (f64, f64) {
+    middle_spacing_of(n, r, |x| (0.5 * erfc(-x / sqrt(2.0)), 0.5 * erfc(x / sqrt(2.0)), exp(-0.5 * x * x)))
+}
+
+/// [`middle_spacing`] of a law of variance 1, given as the probabilities below and above a value and the density, up to a
+/// factor.
+pub(crate) fn middle_spacing_of(n: usize, r: usize, law: impl Fn(f64) -> (f64, f64, f64)) -> (f64, f64) {
     const STEP: f64 = 1.0 / 16.0;
     const POINTS: usize = 257;
     let power = |base: f64, exponent: usize| (0..exponent).fold(1.0, |product, _| product * base);
@@ -92,8 +116,7 @@ pub(crate) fn middle_spacing(n: usize, r: usize) -> (f64, f64) {
     let mut points = [(0.0, 0.0, 0.0, 0.0); POINTS];
     for (i, point) in points.iter_mut().enumerate() {
         let x = (i as f64 - (POINTS / 2) as f64) * STEP;
-        let (below, above) = (0.5 * erfc(-x / sqrt(2.0)), 0.5 * erfc(x / sqrt(2.0)));
-        let density = exp(-0.5 * x * x);
+        let (below, above, density) = law(x);
         *point = (x, below, density * power(below, outside), density * power(above, outside));
     }
     // Both orders at once: `outside` values below x, `between` from x to y, `outside` above y.
@@ -120,6 +143,18 @@ mod tests {
         {
             assert!((two_sided_quantile(tail) - z).abs() < 1e-12, "{tail}");
         }
+    }
+
+    /// Rejects a bisection that stops at a fixed distance: at 1e-18 it has no digits of the tail of one in 10^20.
+    #[test]
+    fn tails_of_a_row_are_right_however_small() {
+        for depth in [1usize, 3, 5, 9, 63] {
+            for tail in [0.9, 0.05, 1e-6, 1e-12, 1e-20, 1e-60, 1e-150] {
+                let q = tail_of_one_row(depth, tail);
+                assert!((median_tail(depth, q) / tail - 1.0).abs() < 1e-9, "{depth} {tail}: {q}");
+            }
+        }
+        assert!((tail_of_each(0.75, 1 << 62).unwrap() * (1u64 << 62) as f64 - 0.25).abs() < 1e-15);
     }
 
     /// Tables of the moments of normal order statistics: the range of three, the second to the fourth of five.

@@ -20,7 +20,8 @@ use crate::error::{Error, Result, reserved, zeroed};
 use crate::hash::{BLOCK, HashFamily, Key, Keyer};
 use crate::math::{inner_product, sqrt};
 use crate::privacy::Loss;
-use crate::quantile::{median_variance, tail_of_one_row, two_sided_quantile};
+use crate::quantile::{tail_of_one_row, two_sided_quantile};
+use crate::release_law::ReleaseLaw;
 use crate::vector::{Builder, Cells, ContinualVector, Invalid, OnExcess};
 
 /// The largest width, `2^30` buckets a row.
@@ -479,7 +480,7 @@ impl CountSketch {
     /// Estimates of the total weight of keys at the present step, which is sealed. Reads `depth` cells a key (all cells,
     /// when there are so many keys that this is less work): a function of the number of keys alone.
     ///
-    /// The noise of an estimate has variance `m(depth) * v` with `v` that of a cell; colliding keys add to it.
+    /// The noise of an estimate has the variance [`CountSketch::median_variance`] times that of a cell; colliding keys add to it.
     ///
     /// # Errors
     /// [`Error::Entropy`] if the generator fails; nothing has been released then.
@@ -565,12 +566,14 @@ impl CountSketch {
         let rank = rank.min(cells.len() - 1);
         let (_, error, _) = cells.select_nth_unstable_by(rank, f64::total_cmp);
         // The noise's own quantile is known exactly, also where the cells are too few to tell.
-        let error = error.max(sqrt(self.vector.release_variance()) * two_sided_quantile(tail));
+        let noise = self.vector.release_law().standard_quantile(tail);
+        let error = error.max(sqrt(self.vector.release_variance()) * noise);
         Ok(Estimates { values, error })
     }
 
     /// Estimates with a standard deviation: that of the normal law whose 95 % interval is the one of
-    /// [`CountSketch::estimate_with_error`]. Reads all cells.
+    /// [`CountSketch::estimate_with_error`], so that 1.96 of them are that interval whatever the law of the noise. Reads all
+    /// cells.
     ///
     /// # Errors
     /// [`Error::Entropy`].
@@ -587,27 +590,33 @@ impl CountSketch {
     /// standard deviation. Reads all cells.
     ///
     /// Each row's sum of squares exceeds the second moment by the noise's own `width * v`, which is subtracted; the rows
-    /// are averaged. Variance of a row: `2 (F2^2 - F4)/width + 4 v F2 + 2 width v^2`, with the released moment for `F2`
-    /// and without `F4` an upper bound (the size of a self-join; Alon, Matias and Szegedy, 1999).
+    /// are averaged. Variance of a row: `2 (F2^2 - F4)/width + 4 v F2 + (2 + k) width v^2`, `k` the excess kurtosis of the
+    /// noise (0 for normal noise), with the released moment for `F2` and without `F4` an upper bound (the size of a
+    /// self-join; Alon, Matias and Szegedy, 1999).
     ///
     /// # Errors
     /// [`Error::Entropy`] if the generator fails.
     pub fn second_moment<R: TryCryptoRng + ?Sized>(&mut self, rng: &mut R) -> Result<(f64, f64)> {
         let SketchShape { width, depth, .. } = self.builder.shape;
         let (width, depth) = (width as f64, depth as f64);
-        let v = self.vector.release_variance();
+        let (law, v) = (self.vector.release_law(), self.vector.release_variance());
         let cells = self.vector.release_all(rng)?;
-        let squares = inner_product(&cells, &cells);
-        let moment = squares / depth - width * v;
-        let plausible = moment.max(0.0);
-        let variance = 2.0 * plausible * plausible / width + 4.0 * v * plausible + 2.0 * width * v * v;
-        Ok((moment, sqrt(variance / depth)))
+        let moment = inner_product(&cells, &cells) / depth - width * v;
+        Ok((moment, sqrt(variance_of_squares(&law, v, width, moment) / depth)))
     }
 
-    /// `m(depth)`: the variance of the median of `depth` independent standard normals.
+    /// The variance of the noise of an estimate over that of a cell: that of the median of `depth` independent values with
+    /// the law of the noise and variance 1, so for normal noise `m(depth)`, that of standard normals. The same at every step.
     pub fn median_variance(&self) -> f64 {
-        median_variance(self.builder.shape.depth)
+        self.vector.release_law().standard_median_variance(self.builder.shape.depth)
     }
+}
+
+/// The variance of a row's sum of squares, when the noise of a cell has this law and with rounding the variance `v`; an
+/// upper bound.
+fn variance_of_squares(law: &ReleaseLaw, v: f64, width: f64, moment: f64) -> f64 {
+    let plausible = moment.max(0.0);
+    2.0 * plausible * plausible / width + 4.0 * v * plausible + (2.0 + law.excess_kurtosis()) * width * v * v
 }
 
 /// A partial sketch: no noise, no clock, cannot be read. It may be copied, filled anywhere, and merged.

@@ -39,6 +39,15 @@ impl Horizon {
     }
 }
 
+/// A step that a plan is asked about, if there is such a one.
+pub(crate) fn planned_step(step: u64, horizon: u64) -> Result<u64> {
+    if (1..=horizon).contains(&step) {
+        return Ok(step);
+    }
+    let allowed = "a step from 1 (now) to the horizon (the end)";
+    Err(Error::Parameter { name: "at", given: step.into(), allowed })
+}
+
 /// The length of the common prefix of the `levels`-bit labels `a - 1` and `b - 1` of two steps: the level
 /// of the deepest node that is on both root-to-leaf paths.
 #[inline]

@@ -22,6 +22,7 @@ use crate::noise::FailStop;
 use crate::noise::gaussian::Gaussian;
 use crate::noise::laplace::Laplace;
 use crate::privacy::Loss;
+use crate::release_law::ReleaseLaw;
 use crate::time::{Clock, Horizon};
 
 /// What to do with an update that is over its bound.
@@ -422,7 +423,12 @@ impl ContinualVector {
     /// The standard deviation of the noise of a release at `now`, in the caller's units. (The rounding to the lattice
     /// adds at most `s^2 / 12288` to the variance, which is not counted here.)
     pub fn noise_std(&self) -> f64 {
-        self.checked.calibration.release_std_at(self.clock.now())
+        self.release_law().std()
+    }
+
+    /// The law of the noise of a release at `now`, without the rounding to the lattice.
+    pub(crate) fn release_law(&self) -> ReleaseLaw {
+        self.checked.calibration.release_law(self.now())
     }
 
     /// The step `g` of the lattice on which releases lie, a power of two.
@@ -569,8 +575,8 @@ impl ContinualVector {
 
     /// The variance of a release at `now` about the exact value: that of the noise, and the rounding to the lattice.
     pub(crate) fn release_variance(&self) -> f64 {
-        let (std, step) = (self.noise_std(), self.lattice_step());
-        std * std + step * step / 12.0
+        let step = self.lattice_step();
+        self.release_law().variance() + step * step / 12.0
     }
 
     /// Releases cells at the present step and seals it: exact counter plus noise, rounded to the lattice, in the

@@ -90,9 +90,10 @@ impl Plan {
         Self::new(parameters.with_shape(found.shape()))
     }
 
-    /// The noise of an answer over that of its cells, as far as they are not the same: of a range counter's random box.
-    fn scale(&self) -> f64 {
-        self.range.as_ref().map_or(1.0, |range| range.of_random_boxes().noise_factor().sqrt())
+    /// The error of a random box at a step, of a range counter: its answers are not single cells.
+    fn random_boxes(&self, step: u64) -> PyResult<Option<BoxError>> {
+        let Some(range) = &self.range else { return Ok(None) };
+        Ok(Some(range.at(step).map_err(CoreError)?.of_random_boxes()))
     }
 
     /// The step that is meant: the last, unless one is given.
@@ -453,13 +454,15 @@ impl Plan {
         };
         let step = self.step(at)?;
         if let Some(join) = self.for_relations(profile)? {
-            // What is refused is refused for all kinds.
-            self.plan.error_at(step, confidence, releases, None).map_err(CoreError)?;
-            return Ok(join.error(1.0 - (1.0 - confidence) / releases as f64).map_err(CoreError)?);
+            let error = join.at(step).and_then(|join| join.error_of_all(confidence, releases));
+            return Ok(error.map_err(CoreError)?);
         }
         let profile = profile.map(profile_parameter).transpose()?.map(Bound::get);
         let error = py.detach(|| self.plan.error_at(step, confidence, releases, profile.map(|profile| &profile.0)));
-        Ok(error.map_err(CoreError)? * self.scale())
+        // What is refused is refused for all kinds.
+        let of_cell = error.map_err(CoreError)?;
+        let Some(boxes) = self.random_boxes(step)? else { return Ok(of_cell) };
+        Ok(boxes.error_of_all(confidence, releases, 0.0).map_err(CoreError)?)
     }
 
     /// The standard deviation of the error of one answer: of a cell, or of a sketch's estimate.
@@ -470,12 +473,12 @@ impl Plan {
     fn std(&self, py: Python<'_>, at: Option<&Bound<'_, PyAny>>, profile: Option<&Bound<'_, PyAny>>) -> PyResult<f64> {
         let step = self.step(at)?;
         if let Some(join) = self.for_relations(profile)? {
-            self.plan.std_at(step, None).map_err(CoreError)?;
-            return Ok(join.std());
+            return Ok(join.at(step).map_err(CoreError)?.std());
         }
         let profile = profile.map(profile_parameter).transpose()?.map(Bound::get);
         let std = py.detach(|| self.plan.std_at(step, profile.map(|profile| &profile.0)));
-        Ok(std.map_err(CoreError)? * self.scale())
+        let of_cell = std.map_err(CoreError)?;
+        Ok(self.random_boxes(step)?.map_or(of_cell, |boxes| boxes.noise_std()))
     }
 
     /// The plan as rows of a name and a text: what printing it shows.

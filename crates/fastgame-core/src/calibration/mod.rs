@@ -13,6 +13,7 @@ use self::blt::Blt;
 use crate::error::{Error, Result};
 use crate::math::sqrt;
 use crate::privacy::Loss;
+use crate::release_law::ReleaseLaw;
 use crate::time::Horizon;
 
 /// The most buffers of a BLT.
@@ -151,6 +152,14 @@ impl Calibration {
             // Two sums, and two shares of two each.
             Kind::LaplaceTree => 6,
             Kind::Blt(blt) => blt.buffers() as u64 + 1,
+        }
+    }
+
+    /// The law of the noise of a release at a step; a tree's is the same at each.
+    pub(crate) fn release_law(&self, step: u64) -> ReleaseLaw {
+        match self.kind {
+            Kind::LaplaceTree => ReleaseLaw::Laplace { scale: self.laplace_scale(), nodes: self.levels() + 1 },
+            Kind::GaussianTree | Kind::Blt(_) => ReleaseLaw::Normal { std: self.release_std_at(step) },
         }
     }
 }

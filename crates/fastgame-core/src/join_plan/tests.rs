@@ -33,7 +33,7 @@ fn the_terms_add_up_to_the_variance_and_move_with_the_width_as_in_the_lemma() {
 #[test]
 fn at_the_balanced_width_collisions_and_noise_add_the_same() {
     let plan = plan(0.5, JoinProfile::new(1e10, 1e10, 1e9).unwrap());
-    let v = plan.cell_variance();
+    let v = plan.cell_variance;
     let width = plan.balanced_width();
     let [sketch, _, noise] = row_variance(width, v, [1e10, 1e10], 1e9);
     assert!((sketch / noise - 1.0).abs() < 1e-9);
@@ -100,4 +100,24 @@ fn profiles_that_no_relations_have_are_refused() {
     for confidence in [0.0, 1.0, f64::NAN] {
         assert!(plan.error(confidence).is_err() && plan.suggest(confidence).is_err());
     }
+}
+
+#[test]
+fn a_plan_may_be_of_another_step_and_of_many_estimates() {
+    let plan = plan(0.5, JoinProfile::new(1e8, 4e8, 5e7).unwrap());
+    // The tree's noise is the same at every step.
+    for step in [1, 1 << 20] {
+        let at = plan.at(step).unwrap();
+        assert_eq!((at.std(), at.terms(), at.error(0.9)), (plan.std(), plan.terms(), plan.error(0.9)));
+        assert_eq!(at.suggest(0.95).unwrap().std(), plan.suggest(0.95).unwrap().std());
+    }
+    for step in [0, (1 << 20) + 1] {
+        assert!(plan.at(step).is_err());
+    }
+    assert_eq!(plan.error_of_all(0.95, 1), plan.error(0.95));
+    assert!((plan.error_of_all(0.95, 5).unwrap() / plan.error(0.99).unwrap() - 1.0).abs() < 1e-9);
+    // So many that the probability of each is below the last bit of one: P(Bin(5, q) > 2) is 10 q^3 then.
+    let ratio = plan.error_of_all(0.95, 1 << 62).unwrap() / plan.error_of_all(0.95, 1 << 59).unwrap();
+    assert!((ratio / 2f64.sqrt() - 1.0).abs() < 1e-5, "{ratio}");
+    assert!(plan.error_of_all(0.95, 0).is_err() && plan.error_of_all(1.0, 1).is_err());
 }

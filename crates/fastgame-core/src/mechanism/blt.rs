@@ -164,10 +164,11 @@ impl BltProcess {
     fn read(&self, state: &Buffers, normal: f64) -> Reading {
         let z = self.scale * normal;
         let mut reading = Reading { state: [0.0; MAX_BUFFERS], buffers: self.blt.buffers(), noise: z };
-        for i in 0..MAX_BUFFERS {
-            reading.noise += self.omega[i] * state[i];
+        let buffers = state.iter().zip(self.omega.iter().zip(&self.rates));
+        for (next, (buffer, (omega, rate))) in reading.state.iter_mut().zip(buffers) {
+            reading.noise += omega * buffer;
             // lambda s + z, without rounding lambda.
-            reading.state[i] = state[i] + (z - self.rates[i] * state[i]);
+            *next = buffer + (z - rate * buffer);
         }
         reading
     }

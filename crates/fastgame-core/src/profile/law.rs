@@ -1,8 +1,9 @@
 //! The law of a sketch's estimate under a profile: noise and collisions together.
 //!
-//! Beside a key, a row holds noise `N(0, v)` and every other key with probability `1/width` and a random sign, so its error
-//! has the characteristic function `exp(-v t^2 / 2) prod_f (1 - (1 - cos(f t)) / width)^n(f)`, real and even. The rows are
-//! independent (they have hash functions of their own), the estimate is their median, whose tail is that of a binomial.
+//! Beside a key, a row holds noise of variance `v` and every other key with probability `1/width` and a random sign, so its
+//! error has the characteristic function `noise(t) prod_f (1 - (1 - cos(f t)) / width)^n(f)`, real and even, with `noise(t) =
+//! exp(-v t^2 / 2)` or that of another [`ReleaseLaw`]. The rows are independent (they have hash functions of their own), the
+//! estimate is their median, whose tail is that of a binomial.
 //! The key that is asked for is one of the profile: that it cannot meet itself changes `n` by one and is left out.
 //!
 //! The characteristic function is inverted by the trapezoidal rule with step `2 pi / P`, which is exact but for what lies
@@ -10,16 +11,19 @@
 //! heaviest key, which may be 2^40 times larger. So the law is found octave by octave: for errors up to `X`
 //!
 //! - keys below 1/16 of the Gaussian part are taken into it (their excess kurtosis is below 1/256 then, their share of a
-//!   quantile below 0.1 %), which is at least `X / 128` wide: a smoothing below the resolution that is asked for;
-//! - keys beyond `c X` put the row beyond `X` unless they cancel: within each class with the probability that as many
+//!   quantile below 0.1 %), which is at least `X / 128` wide: a smoothing below the resolution that is asked for. Normal
+//!   noise is in the Gaussian part and is more than that in the first octave, `X = 16 sd`. Other noise is inverted beside it,
+//!   and the first octave is `X = 2 sd`: even a Laplace variable's density, with its peak, is smoothed by less than 2 % there;
+//! - keys beyond `c X` (`8 c` sd of the noise at least) put the row beyond `X` unless they cancel: within each class with the probability that as many
 //!   come with either sign, `mean over a of (1 - (1 - cos a) / width)^n`, between classes never. Two of a load of `l` keys
 //!   do with probability about `l^2 / 2 / c`, so `c` is chosen from 2 to 16 such that this does not matter;
 //! - the others are inverted, with `P = X + 8 sd + 4 f_max`: the reach of so many standard deviations and so many of the
-//!   heaviest keys is passed with probability below 1e-8 (of few collisions and of many), truncated where the Gaussian
-//!   part is `e^-24`.
+//!   heaviest keys is passed with probability below 1e-8 (of few collisions and of many; noise with heavier tails than
+//!   the normal adds what its quantile is beyond 8 sd), truncated where the Gaussian part or the noise is `e^-24`.
 //!
 //! Tails below 1e-7 of a row, which this does not resolve, are bounded by Chernoff's inequality instead. Cost: some
-//! thousand points an octave times the classes within 15 octaves; milliseconds, for steep laws tens of them.
+//! thousand points an octave times the classes within 15 octaves; milliseconds, for steep laws tens of them. Noise of three
+//! Laplace variables or fewer has a peak that asks for ten times as many points in the first octaves.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -28,10 +32,13 @@ use core::f64::consts::PI;
 
 use crate::math::{cos, exp, ln, sin, sqrt};
 use crate::profile::{Class, FrequencyProfile};
-use crate::quantile::{median_tail, tail_of_one_row, two_sided_quantile};
+use crate::quantile::{median_tail, tail_of_one_row};
+use crate::release_law::ReleaseLaw;
 
 /// Tails of a row that the inversion resolves.
 const RESOLVED: f64 = 1e-7;
+/// What of the noise may lie beyond a period and be folded back.
+const FOLDED: f64 = 1e-10;
 /// The Gaussian part is at least this fraction of the errors looked at.
 const SMOOTHING: f64 = 1.0 / 128.0;
 /// Standard deviations of the Gaussian part, in the space of frequencies, up to where it is inverted: `e^-24.5`.
@@ -39,16 +46,18 @@ const CUT: f64 = 7.0;
 /// Points an octave at which the tail is evaluated.
 const POINTS: u32 = 128;
 
-/// The error of one row: noise of variance `v` and the keys of a profile, in `width` buckets.
+/// The error of one row: noise and the keys of a profile, in `width` buckets.
 pub(crate) struct RowLaw<'a> {
+    noise: ReleaseLaw,
+    /// The variance of the noise.
     v: f64,
     width: f64,
     classes: &'a [Class],
 }
 
 impl<'a> RowLaw<'a> {
-    pub(crate) fn new(v: f64, width: usize, profile: &'a FrequencyProfile) -> Self {
-        Self { v, width: width as f64, classes: profile.classes() }
+    pub(crate) fn new(noise: ReleaseLaw, width: usize, profile: &'a FrequencyProfile) -> Self {
+        Self { noise, v: noise.variance(), width: width as f64, classes: profile.classes() }
     }
 
     /// The variance of a row.
@@ -75,17 +84,18 @@ impl<'a> RowLaw<'a> {
     pub(crate) fn median_quantile(&self, depth: usize, tail: f64) -> f64 {
         let q = tail_of_one_row(depth, tail);
         // Collisions are symmetric, and so never make the error of the noise alone smaller.
-        let noise = sqrt(self.v) * two_sided_quantile(q);
-        if q < RESOLVED {
-            return noise.max(self.chernoff(q));
-        }
+        let noise = self.noise.quantile(q);
+        noise.max(if q < RESOLVED { self.chernoff(q) } else { self.inverted(q) })
+    }
+
+    /// The error that a row is beyond with probability `q`, by inversion.
+    fn inverted(&self, q: f64) -> f64 {
         let points = self.tails(q);
         let after = points.partition_point(|&(_, tail)| tail > q);
-        let found = match (points.get(after.wrapping_sub(1)), points.get(after)) {
+        match (points.get(after.wrapping_sub(1)), points.get(after)) {
             (Some(&(x, tail)), Some(&(next, next_tail))) => x + (next - x) * (tail - q) / (tail - next_tail),
             _ => self.chernoff(q),
-        };
-        noise.max(found)
+        }
     }
 
     /// A bound that a row is beyond with probability at most `q`: `min over t of (K(t) + ln(2 / q)) / t` with the cumulant
@@ -99,7 +109,7 @@ impl<'a> RowLaw<'a> {
                 let sinh = exp(half) - exp(-half);
                 class.keys * ln(1.0 + 0.5 * sinh * sinh / self.width)
             });
-            (0.5 * self.v * t * t + cumulants.sum::<f64>() + log) / t
+            (self.noise.cumulant(t) + cumulants.sum::<f64>() + log) / t
         };
         // Between where the whole variance is Gaussian (or not even the heaviest key is felt), and where noise alone is.
         let heaviest = self.classes.last().map_or(0.0, |class| class.frequency);
@@ -107,6 +117,10 @@ impl<'a> RowLaw<'a> {
             (0.5 * ln(log / self.variance())).min(-ln(heaviest.max(f64::MIN_POSITIVE))) - 3.0,
             0.5 * ln(2.0 * log / self.v) + 1.0,
         );
+        if let ReleaseLaw::Laplace { scale, .. } = self.noise {
+            // There the cumulant is infinite, and far below it is next to nothing.
+            (low, high) = (low.min(-ln(scale) - 3.0), high.min(-ln(scale)));
+        }
         for _ in 0..80 {
             let (a, b) = (low + (high - low) / 3.0, high - (high - low) / 3.0);
             // Infinity on the right is more than infinity further right.
@@ -132,24 +146,34 @@ impl<'a> RowLaw<'a> {
             balanced[index] = balanced[index + 1] * self.balance(class);
         }
         let mut points = vec![(0.0, 1.0)];
-        let (mut from, mut to) = (0.0, 16.0 * sqrt(self.v));
+        // What the noise adds to the Gaussian part, what it adds beside, and how far its tails are heavier.
+        let noise_sd = sqrt(self.v);
+        let (normal, other, beside, heavier) = match self.noise {
+            ReleaseLaw::Normal { .. } => (self.v, 0.0, None, 0.0),
+            law @ ReleaseLaw::Laplace { .. } => {
+                (0.0, self.v, Some(law), (law.quantile(FOLDED) - 8.0 * noise_sd).max(0.0))
+            }
+        };
+        let (mut from, mut to) = (0.0, noise_sd * if beside.is_some() { 2.0 } else { 16.0 });
         // 2^63 is the largest frequency, 2^-60 the least noise of any use.
         for _ in 0..200 {
             let least = (to * SMOOTHING) * (to * SMOOTHING);
             let light = sqrt(self.v.max(least)) / 16.0;
             let light = classes.partition_point(|class| class.frequency <= light);
-            let beyond = |factor: f64| classes.partition_point(|class| class.frequency <= factor * to).max(light);
+            let felt = to.max(8.0 * noise_sd);
+            let beyond = |factor: f64| classes.partition_point(|class| class.frequency <= factor * felt).max(light);
             let negligible = |&factor: &f64| load[beyond(factor)] * load[beyond(factor)] / (2.0 * factor) < 5e-4;
             let heavy = beyond([2.0, 4.0, 8.0].into_iter().find(negligible).unwrap_or(16.0));
-            let gaussian = (self.v + squares[light]).max(least);
-            let sd = sqrt(gaussian + (squares[heavy] - squares[light]));
+            let gaussian = (normal + squares[light]).max(least);
+            let sd = sqrt(gaussian + other + (squares[heavy] - squares[light]));
             let near = &classes[light..heavy];
-            let reach = 8.0 * sd + 4.0 * near.last().map_or(0.0, |class| class.frequency);
+            let reach = 8.0 * sd + 4.0 * near.last().map_or(0.0, |class| class.frequency) + heavier;
             // Else the law is flat up to here: a line will do.
-            let spread = gaussian + (squares[beyond(1.0)] - squares[light]);
+            let spread = gaussian + other + (squares[beyond(1.0)] - squares[light]);
             if load[beyond(1.0)] < 5.0 && spread < 16.0 * to * to {
-                let octave = Octave::new(gaussian, near, self.width, 2.0 * PI / (to + reach).max(2.0 * to));
-                let count = if from == 0.0 { 4 * POINTS } else { POINTS };
+                let step = 2.0 * PI / (to + reach).max(2.0 * to);
+                let octave = Octave::new(gaussian, beside, near, self.width, step);
+                let count = if from == 0.0 && beside.is_none() { 4 * POINTS } else { POINTS };
                 for i in 1..=count {
                     let x = from + (to - from) * f64::from(i) / f64::from(count);
                     let least = points.last().map_or(1.0, |&(_, tail)| tail);
@@ -203,9 +227,13 @@ struct Octave {
 }
 
 impl Octave {
-    fn new(gaussian: f64, classes: &[Class], width: f64, step: f64) -> Self {
-        let count = (CUT / sqrt(gaussian) / step) as usize + 1;
+    fn new(gaussian: f64, beside: Option<ReleaseLaw>, classes: &[Class], width: f64, step: f64) -> Self {
+        let cut = (CUT / sqrt(gaussian)).min(beside.map_or(f64::INFINITY, |noise| noise.vanishes(0.5 * CUT * CUT)));
+        let count = (cut / step) as usize + 1;
         let mut logs: Vec<f64> = (1..=count).map(|k| -0.5 * gaussian * (k as f64 * step) * (k as f64 * step)).collect();
+        if let Some(noise) = beside {
+            logs.iter_mut().zip(1u32..).for_each(|(log, k)| *log += noise.log_characteristic(f64::from(k) * step));
+        }
         let mut negative = vec![false; if width == 1.0 { count } else { 0 }];
         for class in classes {
             let mut angle = Rotation::new(class.frequency * step);

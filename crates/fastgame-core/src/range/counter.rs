@@ -10,6 +10,7 @@
 //! 24 times as much for counts `1 / rank`. The mean of the rows is unbiased with less noise, `1 / depth` against
 //! `m(depth)`, and takes in every heavy collision: 0.7 and 29 times as much. The paper's bounds need the median.
 
+use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::fmt;
 
@@ -22,7 +23,8 @@ use crate::error::{Error, Result, reserved};
 use crate::hash::HashFamily;
 use crate::lattice::Index;
 use crate::math::sqrt;
-use crate::quantile::{median_variance, middle_spacing};
+use crate::quantile::middle_spacing;
+use crate::release_law::Medians;
 use crate::sketch::{Weights, check_weights, median};
 use crate::vector::{Cells, ContinualVector, Invalid, OnExcess};
 
@@ -53,17 +55,22 @@ pub struct RangeCounter {
     /// There is none if all components are dense.
     hash: Option<HashFamily>,
     vector: ContinualVector,
-    /// `m(depth)`, the variance of the median of that many standard normals.
-    median_variance: f64,
+    rows: Box<RowLaws>,
+}
+
+/// What errors need of the laws of rows, the same at every step. (In a box: it is read seldom.)
+struct RowLaws {
+    medians: Medians,
     spacing: Spacing,
 }
 
-/// The law of the distance between the rows' values some places below and above the median, for rows of variance 1.
+/// The law of the distance between the rows' values some places below and above the median, for rows of variance 1: mean and
+/// variance for normal rows, and for rows of noise alone.
 #[derive(Clone, Copy)]
 struct Spacing {
     places: usize,
-    mean: f64,
-    variance: f64,
+    normal: (f64, f64),
+    noise: (f64, f64),
 }
 
 /// Shows public parameters only.
@@ -143,8 +150,10 @@ struct Part {
     value: f64,
     /// The sum of squared weights.
     squares: f64,
-    /// In a sketched component: an estimate of the variance of a row, times the squared weights.
+    /// In a sketched component: an estimate of the variance of a row, times the squared weights. It is for normal rows.
     spread: f64,
+    /// What that is on average for rows of noise of variance 1 alone: for normal noise the squared weights.
+    of_noise: f64,
 }
 
 impl RangeCounter {
@@ -157,10 +166,15 @@ impl RangeCounter {
         // A quarter of the rows on either side: far enough to tell their spread, near enough that heavy collisions, in few
         // rows of a rectangle, do not stretch it.
         let places = if layout.depth == 1 { 0 } else { (layout.depth / 4).max(1) };
-        let (mean, variance) =
-            if places == 0 || hash.is_none() { (0.0, 0.0) } else { middle_spacing(layout.depth, places) };
-        let spacing = Spacing { places, mean, variance };
-        Self { median_variance: median_variance(layout.depth), spacing, builder, layout, hash, vector }
+        let law = vector.release_law();
+        let medians = Medians::new(&law, layout.depth);
+        let (normal, noise) = if places == 0 || hash.is_none() {
+            Default::default()
+        } else {
+            (middle_spacing(layout.depth, places), law.standard_middle_spacing(layout.depth, places))
+        };
+        let rows = Box::new(RowLaws { medians, spacing: Spacing { places, normal, noise } });
+        Self { rows, builder, layout, hash, vector }
     }
 
     /// Grid, structure and estimator.
@@ -183,7 +197,7 @@ impl RangeCounter {
         self.vector.now()
     }
 
-    /// The standard deviation of the noise of one cell, the same at every step.
+    /// The standard deviation of the noise of one cell at the present step.
     pub fn noise_std(&self) -> f64 {
         self.vector.noise_std()
     }
@@ -339,9 +353,9 @@ impl RangeCounter {
                 let squares = of_run.iter().map(|factor| factor * factor).sum::<f64>() / rows as f64;
                 if rows == 1 {
                     let spread = values.iter().map(|value| value * value).sum();
-                    return Part { component, value: values.iter().sum(), squares, spread };
+                    return Part { component, value: values.iter().sum(), squares, spread, of_noise: squares };
                 }
-                let Spacing { places, mean, variance } = self.spacing;
+                let Spacing { places, normal, noise } = self.rows.spacing;
                 let (mut value, mut distance, mut sizes) = (0.0, 0.0, 0.0);
                 for (rows_of_one, factors) in values.chunks_exact_mut(rows).zip(of_run.chunks_exact(rows)) {
                     value += median(rows_of_one);
@@ -352,9 +366,11 @@ impl RangeCounter {
                     }
                 }
                 // All rows of a component have one variance: this is its unbiased estimate if they are normal.
-                let of_row = distance * distance / (sizes * sizes * mean * mean + squares * variance);
+                let expected = |(mean, variance): (f64, f64)| sizes * sizes * mean * mean + squares * variance;
+                let of_row = distance * distance / expected(normal);
                 let spread = if with_spread { squares * of_row } else { 0.0 };
-                Part { component, value, squares, spread }
+                let of_noise = if with_spread { squares * (expected(noise) / expected(normal)) } else { 0.0 };
+                Part { component, value, squares, spread, of_noise }
             });
             each_box(&mut parts);
             // What was not asked for is passed by.
@@ -386,7 +402,8 @@ impl RangeCounter {
     /// [`RangeCounter::count`] reads.
     ///
     /// With `v` the variance of a cell, a dense component adds the sum of squared weights times `v`: exact. A sketched one adds
-    /// `m(depth)` times the sum of squared weights times `v + F2 / width`, and what its own rectangles do to each other, at most
+    /// `m(depth)` (less, as far as the noise is more than collisions and its median varies less than a normal one's) times
+    /// the sum of squared weights times `v + F2 / width`, and what its own rectangles do to each other, at most
     /// the square of its share of the count over `width`. `F2` is its second moment where one was released
     /// ([`RangeCounter::second_moments`]), which bounds the variance, by far where few rectangles are heavy: a median passes
     /// most of them by. Else the rows' spread about the median in the rectangles read stands for `v + F2 / width`, though
@@ -418,7 +435,7 @@ impl RangeCounter {
             Some(place)
         }));
         let v = self.vector.release_variance();
-        let (m, width) = (self.median_variance, self.builder.shape.width as f64);
+        let (medians, width) = (self.rows.medians, self.builder.shape.width as f64);
         self.read(&reads, moments.is_none(), rng, |parts| {
             let (mut value, mut dense, mut noise, mut other) = (0.0, 0.0, 0.0, 0.0);
             for part in parts {
@@ -427,17 +444,18 @@ impl RangeCounter {
                     (None, _) => dense += part.squares * v,
                     (Some(place), Some(moments)) => {
                         noise += part.squares * v;
-                        let own = (part.value * part.value - m * part.squares * v).max(0.0);
+                        let own = (part.value * part.value - medians.noise * part.squares * v).max(0.0);
                         other += (part.squares * moments.0[place].max(0.0) + own) / width;
                     }
                     (Some(_), None) => {
                         noise += part.squares * v;
-                        other += part.spread - part.squares * v;
+                        other += part.spread - part.of_noise * v;
                     }
                 }
             }
             counts.values.push(value + 0.0);
-            counts.stds.push(sqrt(dense + m * (noise + other.max(0.0))));
+            let other = other.max(0.0);
+            counts.stds.push(sqrt(dense + medians.normal * (noise + other) - medians.below_normal(noise, other)));
         })?;
         Ok(counts)
     }
@@ -591,7 +609,7 @@ impl RangeCounter {
         for level in (0..axis.levels).rev() {
             // On one axis a component is a level.
             let dense = self.layout.components[level as usize].is_dense();
-            let std = sqrt(if dense { v } else { v * self.median_variance });
+            let std = sqrt(if dense { v } else { v * self.rows.medians.noise });
             let counts = self.nodes(level, &nodes, rng)?;
             let mut large: Vec<(u64, f64)> = reserved(nodes.len())?;
             let least = if level == 0 { threshold } else { threshold - 2.0 * std };

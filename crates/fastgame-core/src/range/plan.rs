@@ -1,6 +1,7 @@
 //! What a range counter will cost and how far off its counts will be, before any data. Everything here is public.
 //!
-//! The noise variance of a count is `v` times a sum over components of 1 (dense) or `m(depth)` (sketched) times the product
+//! The noise variance of a count is `v` times a sum over components of 1 (dense) or `m` (sketched; the variance of the median
+//! of `depth` values with the law of the noise and variance 1, `m(depth)` for normal noise) times the product
 //! over axes of the sums of squared weights. Intervals of different axes are chosen independently here, so averages over boxes
 //! are products of averages over intervals. Cost: `O(components)` a figure, and up to 4096 intervals an axis.
 
@@ -14,7 +15,9 @@ use super::{RangeBuilder, RangeShape};
 use crate::calibration::Calibration;
 use crate::error::{Error, Result};
 use crate::math::sqrt;
-use crate::quantile::{median_variance, two_sided_quantile};
+use crate::quantile::tail_of_each;
+use crate::release_law::{Medians, ReleaseLaw};
+use crate::time::planned_step;
 
 /// What the parameters of a range counter amount to.
 #[derive(Clone, Debug)]
@@ -23,7 +26,10 @@ pub struct RangePlan {
     layout: Layout,
     calibration: Calibration,
     lattice_step: f64,
-    median_variance: f64,
+    horizon: u64,
+    /// Of a cell at the step that is planned for.
+    noise: ReleaseLaw,
+    medians: Medians,
 }
 
 impl RangeBuilder {
@@ -35,8 +41,10 @@ impl RangeBuilder {
         let (layout, vector) = self.vector()?;
         let checked = vector.check()?;
         let (calibration, lattice_step) = (checked.calibration, checked.lattice.step());
-        let median_variance = median_variance(layout.depth);
-        Ok(RangePlan { shape: self.shape.clone(), layout, calibration, lattice_step, median_variance })
+        let horizon = checked.horizon.steps();
+        let noise = calibration.release_law(horizon);
+        let medians = Medians::new(&noise, layout.depth);
+        Ok(RangePlan { shape: self.shape.clone(), layout, calibration, lattice_step, horizon, noise, medians })
     }
 }
 
@@ -47,9 +55,10 @@ pub struct BoxError {
     /// Sums of squared weights, in dense and in sketched components.
     dense: f64,
     sketched: f64,
-    /// The variance of a cell, and of the median of the rows for rows of variance 1.
+    /// The variance of a cell, the law of its noise, and the variances of medians of rows of variance 1.
     variance: f64,
-    median: f64,
+    noise: ReleaseLaw,
+    medians: Medians,
     width: f64,
 }
 
@@ -61,7 +70,7 @@ impl BoxError {
 
     /// The variance of the noise over that of one cell.
     pub fn noise_factor(&self) -> f64 {
-        self.dense + self.median * self.sketched
+        self.dense + self.medians.noise * self.sketched
     }
 
     /// The standard deviation of the noise (for an average over boxes: the root of the mean variance). Exact where no
@@ -74,20 +83,31 @@ impl BoxError {
     /// The standard deviation with collisions, if every sketched component has this second moment, the sum of squared
     /// counts of its rectangles: from `n` (`n` points in rectangles of their own) to `n^2` (all in one).
     pub fn std(&self, second_moment: f64) -> f64 {
-        sqrt(self.variance * self.noise_factor() + self.median * self.sketched * second_moment / self.width)
+        let Medians { normal, .. } = self.medians;
+        // As if all rows were normal, and what they are less because the noise is not.
+        let rows = self.variance * (self.dense + normal * self.sketched);
+        let collisions = self.sketched * second_moment / self.width;
+        let less = self.medians.below_normal(self.variance * self.sketched, collisions);
+        sqrt(rows + normal * self.sketched * second_moment / self.width - less)
     }
 
     /// The error that a count stays within with probability `confidence`, `1 - beta`: the normal law's quantile times the standard
-    /// deviation, exact for the noise of dense components.
+    /// deviation, exact for normal noise of dense components. Where the noise is not normal, the larger one of that quantile and
+    /// of a single cell's (of as many standard deviations): sums of cells lie between the two, up to 1 % where they cross.
     ///
     /// # Errors
     /// [`Error::Parameter`] unless `0 < confidence < 1`.
     pub fn error(&self, confidence: f64, second_moment: f64) -> Result<f64> {
-        if !(confidence > 0.0 && confidence < 1.0) {
-            let allowed = "more than 0 and less than 1";
-            return Err(Error::Parameter { name: "confidence", given: confidence.into(), allowed });
-        }
-        Ok(self.std(second_moment) * two_sided_quantile(1.0 - confidence))
+        self.error_of_all(confidence, 1, second_moment)
+    }
+
+    /// The error that `releases` such counts all stay within with probability `confidence` (or more: the union bound).
+    ///
+    /// # Errors
+    /// [`Error::Parameter`] unless `0 < confidence < 1` and `releases >= 1`.
+    pub fn error_of_all(&self, confidence: f64, releases: u64, second_moment: f64) -> Result<f64> {
+        let tail = tail_of_each(confidence, releases)?;
+        Ok(self.std(second_moment) * self.noise.standard_quantile_of_sums(tail))
     }
 }
 
@@ -140,9 +160,25 @@ impl RangePlan {
         &self.calibration
     }
 
-    /// The standard deviation of the noise of a cell.
+    /// The same plan for counts at another step than the last, where the noise is largest.
+    ///
+    /// # Errors
+    /// [`Error::Parameter`] unless the step is from 1 to the horizon.
+    pub fn at(&self, step: u64) -> Result<Self> {
+        let noise = self.calibration.release_law(planned_step(step, self.horizon)?);
+        // The shape of the law, and with it that of medians, is the same at every step.
+        Ok(Self { noise, ..self.clone() })
+    }
+
+    /// The same plan with other noise.
+    #[cfg(test)]
+    pub(super) fn with_noise(&self, noise: ReleaseLaw) -> Self {
+        Self { noise, medians: Medians::new(&noise, self.layout.depth), ..self.clone() }
+    }
+
+    /// The standard deviation of the noise of a cell, at the last step unless the plan is of another.
     pub fn noise_std(&self) -> f64 {
-        self.calibration.release_std()
+        self.noise.std()
     }
 
     /// How many components there are, and how many of them are dense.
@@ -172,8 +208,9 @@ impl RangePlan {
             cells: 0.0,
             dense: 0.0,
             sketched: 0.0,
-            variance: self.noise_std() * self.noise_std() + step * step / 12.0,
-            median: self.median_variance,
+            variance: self.noise.variance() + step * step / 12.0,
+            noise: self.noise,
+            medians: self.medians,
             width: self.shape.width as f64,
         };
         for component in &self.layout.components {

@@ -857,6 +857,56 @@ fn plans_are_the_means_of_boxes() {
     assert!(1e6 / width as f64 > plan.noise_std());
 }
 
+/// Rejects normal rows where the noise is not normal, and a normal quantile.
+#[test]
+fn plans_follow_the_law_of_the_noise() {
+    use crate::release_law::ReleaseLaw;
+
+    let builder = builder(&[300, 200], Levels::Every(2), Estimator::LeastSquares).width(256).depth(5);
+    let normal = builder.plan().unwrap();
+    let (m, step) = (crate::quantile::median_variance(5), builder.vector().unwrap().1.check().unwrap().lattice.step());
+    let intervals = [(17, 130), (3, 99)];
+    let of = |plan: &RangePlan| plan.of_box(&intervals).unwrap();
+    // Sketched squares: from the factors at two medians.
+    for nodes in [1, 15] {
+        let noise = ReleaseLaw::Laplace { scale: 3.0, nodes };
+        let plan = normal.with_noise(noise);
+        let own = noise.standard_median_variance(5);
+        assert_eq!(plan.noise_std(), noise.std());
+        let (factor, all_normal) = (of(&plan).noise_factor(), of(&normal).noise_factor());
+        let sketched = (all_normal - factor) / (m - own);
+        assert!(sketched > 1.0 && (all_normal - m * sketched) > 0.1);
+        let v = noise.variance() + step * step / 12.0;
+        assert!((of(&plan).noise_std().powi(2) / (v * factor) - 1.0).abs() < 1e-12);
+        assert!((of(&plan).std(0.0) / of(&plan).noise_std() - 1.0).abs() < 1e-12);
+        // Collisions are normal: where they are all, so are the rows.
+        for second_moment in [1e3, 1e5, 1e9] {
+            let collisions = sketched * second_moment / 256.0;
+            let share = v * sketched / (v * sketched + collisions);
+            let expected = v * all_normal + m * collisions - (m - own) * v * sketched * share;
+            assert!((of(&plan).std(second_moment).powi(2) / expected - 1.0).abs() < 1e-9);
+        }
+        for confidence in [0.5, 0.95, 1.0 - 1e-9] {
+            let quantile = of(&plan).error(confidence, 1e5).unwrap() / of(&plan).std(1e5);
+            let z = crate::quantile::two_sided_quantile(1.0 - confidence);
+            let cell = noise.standard_quantile(1.0 - confidence);
+            assert!((quantile / z.max(cell) - 1.0).abs() < 1e-12, "{nodes} {confidence}: {quantile} {z} {cell}");
+            assert!(if confidence < 0.9 { cell < z } else { cell > z });
+        }
+    }
+    let one = of(&normal).error(0.99, 10.0).unwrap();
+    assert!((of(&normal).error_of_all(0.95, 5, 10.0).unwrap() / one - 1.0).abs() < 1e-9);
+    assert!(of(&normal).error_of_all(0.95, 0, 10.0).is_err());
+    // The tree's noise is the same at every step.
+    let horizon = builder.vector().unwrap().1.horizon;
+    for at in [1, horizon] {
+        assert_eq!(of(&normal.at(at).unwrap()), of(&normal));
+    }
+    for at in [0, horizon + 1] {
+        assert!(matches!(normal.at(at), Err(Error::Parameter { name: "at", .. })));
+    }
+}
+
 // ---------------------------------------------------------------------------------------------------------------
 // The law of the error
 // ---------------------------------------------------------------------------------------------------------------
