@@ -11,6 +11,7 @@
 //! that read; a read is one jump over the steps between, and a fresh `z`. At most `d + 1` normals for `d` buffers, however much
 //! time has passed; the next step costs one. `Q_n` is factorised once a jump length, and the factors of recent lengths are kept.
 
+use alloc::vec;
 use alloc::vec::Vec;
 
 use rand_core::Rng;
@@ -26,13 +27,14 @@ type Buffers = [f64; MAX_BUFFERS];
 
 /// A pivot of a matrix with unit diagonal that is at most this is rounding: what is left of the variance is below it.
 const LEAST_PIVOT: f64 = 4e-15;
-/// Factors that are kept at most.
+/// Jump lengths whose factors are kept at most.
 const MOST_JUMPS: u64 = 64;
+/// Cells of a sweep that are drawn at a time.
+const CHUNK: usize = 64;
 
 /// A jump over steps that are not read: the state's decay, and a factor of the covariance of what comes in.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 struct Jump {
-    skipped: u64,
     decay: Buffers,
     /// Columns of a matrix `F` with `F F^T = s^2 Q_n`, as many as its rank to working precision.
     columns: [Buffers; MAX_BUFFERS],
@@ -45,7 +47,7 @@ impl Jump {
     fn new(blt: &Blt, scale: f64, skipped: u64) -> Self {
         let row = blt.row();
         let d = row.len();
-        let mut jump = Self { skipped, decay: [0.0; MAX_BUFFERS], columns: [[0.0; MAX_BUFFERS]; MAX_BUFFERS], rank: 0 };
+        let mut jump = Self { decay: [0.0; MAX_BUFFERS], columns: [[0.0; MAX_BUFFERS]; MAX_BUFFERS], rank: 0 };
         let mut powers = [Decay::new(0.5, 0); MAX_BUFFERS];
         let mut diagonal: Buffers = [0.0; MAX_BUFFERS];
         for (i, &(_, e)) in row.iter().enumerate() {
@@ -83,6 +85,61 @@ impl Jump {
     }
 }
 
+/// The last jumps, each at the place of its length: numbers only, without the zeros of missing buffers.
+struct Jumps {
+    buffers: usize,
+    /// Length, and rank. No jump has length zero.
+    lengths: Vec<(u64, usize)>,
+    /// Of each place the decays, then the columns.
+    numbers: Vec<f64>,
+}
+
+impl Jumps {
+    fn new(buffers: usize, places: usize) -> Self {
+        Self { buffers, lengths: vec![(0, 0); places], numbers: vec![0.0; places * buffers * (buffers + 1)] }
+    }
+
+    /// Where a jump of this length is kept.
+    #[inline]
+    fn place(&self, skipped: u64) -> usize {
+        // The middle bits of a product depend on all of the length.
+        (skipped.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40) as usize & (self.lengths.len() - 1)
+    }
+
+    /// The numbers of a jump, if it is here.
+    #[inline]
+    fn get(&self, skipped: u64) -> Option<View<'_>> {
+        let place = self.place(skipped);
+        let (length, rank) = self.lengths[place];
+        if length != skipped {
+            return None;
+        }
+        let each = self.buffers * (self.buffers + 1);
+        let (decay, columns) = self.numbers[place * each..][..each].split_at(self.buffers);
+        Some(View { decay, columns: &columns[..rank * self.buffers] })
+    }
+
+    #[inline(never)]
+    fn keep(&mut self, skipped: u64, jump: &Jump) {
+        let (place, d) = (self.place(skipped), self.buffers);
+        self.lengths[place] = (skipped, jump.rank);
+        let numbers = &mut self.numbers[place * d * (d + 1)..][..d * (d + 1)];
+        let rows = core::iter::once(&jump.decay).chain(&jump.columns);
+        // No buffers, no numbers.
+        for (to, from) in numbers.chunks_exact_mut(d.max(1)).zip(rows) {
+            to.copy_from_slice(&from[..d]);
+        }
+    }
+}
+
+/// A jump's numbers, for as many buffers as there are.
+#[derive(Clone, Copy)]
+struct View<'a> {
+    decay: &'a [f64],
+    /// One after the other.
+    columns: &'a [f64],
+}
+
 /// What a read draws for one cell: the state after it, and the noise.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Reading {
@@ -118,73 +175,82 @@ pub(crate) struct Move {
 pub(crate) struct BltProcess {
     blt: Blt,
     scale: f64,
-    omega: Buffers,
-    rates: Buffers,
-    /// At the place of its length, the last jump that had it.
-    jumps: Vec<Option<Jump>>,
+    jumps: Jumps,
+}
+
+/// Runs an expression with the number of buffers as a constant, so that loops over buffers are unrolled.
+macro_rules! with_constant {
+    ($buffers:expr, $name:ident => $body:expr) => {
+        with_constant!(@arms $buffers, $name, $body, 0 1 2 3 4 5 6 7 8 9)
+    };
+    (@arms $buffers:expr, $name:ident, $body:expr, $($count:literal)*) => {
+        match $buffers {
+            $($count => { const $name: usize = $count; $body })*
+            _ => { const $name: usize = MAX_BUFFERS; $body }
+        }
+    };
 }
 
 impl BltProcess {
     /// For a vector of `size` cells.
     pub(crate) fn new(blt: Blt, scale: f64, size: u64) -> Self {
-        let (mut omega, mut rates) = ([0.0; MAX_BUFFERS], [0.0; MAX_BUFFERS]);
-        for (i, &buffer) in blt.row().iter().enumerate() {
-            (omega[i], rates[i]) = buffer;
-        }
-        let mut jumps = Vec::new();
-        jumps.resize_with(size.next_power_of_two().min(MOST_JUMPS) as usize, || None);
-        Self { blt, scale, omega, rates, jumps }
+        let places = size.next_power_of_two().min(MOST_JUMPS) as usize;
+        Self { blt, scale, jumps: Jumps::new(blt.buffers(), places) }
     }
 
-    /// Where a jump of this length is kept.
+    /// One read from a state, as a linear map of the normals that it takes.
     #[inline]
-    fn place(&self, skipped: u64) -> usize {
-        // The middle bits of a product depend on all of the length.
-        (skipped.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40) as usize & (self.jumps.len() - 1)
-    }
-
-    /// The state at the step that is read, after a jump.
-    #[inline]
-    fn arrive(&self, jump: &Jump, state: &Buffers, mut normal: impl FnMut() -> f64) -> Buffers {
-        let mut arrived = [0.0; MAX_BUFFERS];
-        for i in 0..MAX_BUFFERS {
-            arrived[i] = jump.decay[i] * state[i];
-        }
-        for column in &jump.columns[..jump.rank] {
-            let z = normal();
-            for i in 0..MAX_BUFFERS {
-                arrived[i] += column[i] * z;
+    fn read<const D: usize>(
+        &self,
+        jump: Option<View<'_>>,
+        state: &Buffers,
+        mut normal: impl FnMut() -> f64,
+    ) -> Reading {
+        let mut arrived = [0.0; D];
+        arrived.copy_from_slice(&state[..D]);
+        if let Some(View { decay, columns }) = jump {
+            arrived.iter_mut().zip(decay).for_each(|(state, decay)| *state *= decay);
+            for column in columns.chunks_exact(D.max(1)) {
+                let z = normal();
+                arrived.iter_mut().zip(column).for_each(|(state, entry)| *state += entry * z);
             }
         }
-        arrived
-    }
-
-    /// A read at the step of this state.
-    #[inline]
-    fn read(&self, state: &Buffers, normal: f64) -> Reading {
-        let z = self.scale * normal;
-        let mut reading = Reading { state: [0.0; MAX_BUFFERS], buffers: self.blt.buffers(), noise: z };
-        let buffers = state.iter().zip(self.omega.iter().zip(&self.rates));
-        for (next, (buffer, (omega, rate))) in reading.state.iter_mut().zip(buffers) {
-            reading.noise += omega * buffer;
+        let z = self.scale * normal();
+        let mut reading = Reading { state: [0.0; MAX_BUFFERS], buffers: D, noise: z };
+        for ((next, state), &(omega, rate)) in reading.state.iter_mut().zip(&arrived).zip(self.blt.row()) {
+            reading.noise += omega * state;
             // lambda s + z, without rounding lambda.
-            *next = buffer + (z - rate * buffer);
+            *next = state + (z - rate * state);
         }
         reading
     }
 
     /// One read from a state, as a linear map of the normals that it takes.
     #[inline]
-    fn step(&self, step_move: Move, state: &Buffers, mut normal: impl FnMut() -> f64) -> Reading {
-        if step_move.skipped == 0 {
-            return self.read(state, normal());
-        }
-        let arrived = match &self.jumps[self.place(step_move.skipped)] {
-            Some(jump) if jump.skipped == step_move.skipped => self.arrive(jump, state, &mut normal),
-            // Another length has taken its place since.
-            _ => self.arrive(&Jump::new(&self.blt, self.scale, step_move.skipped), state, &mut normal),
-        };
-        self.read(&arrived, normal())
+    fn step(&self, Move { skipped, .. }: Move, state: &Buffers, normal: impl FnMut() -> f64) -> Reading {
+        with_constant!(self.blt.buffers(), D => {
+            if skipped == 0 {
+                return self.read::<D>(None, state, normal);
+            }
+            match self.jumps.get(skipped) {
+                Some(jump) => self.read::<D>(Some(jump), state, normal),
+                None => self.read_without_place::<D>(skipped, state, normal),
+            }
+        })
+    }
+
+    /// As `read`, when another length has taken the place of this one since.
+    #[cold]
+    #[inline(never)]
+    fn read_without_place<const D: usize>(
+        &self,
+        skipped: u64,
+        state: &Buffers,
+        normal: impl FnMut() -> f64,
+    ) -> Reading {
+        let mut own = Jumps::new(D, 1);
+        own.keep(skipped, &Jump::new(&self.blt, self.scale, skipped));
+        self.read::<D>(own.get(skipped), state, normal)
     }
 }
 
@@ -206,11 +272,9 @@ impl Process for BltProcess {
             Some(last) => Move { first: false, skipped: step - last - 1 },
             None => Move { first: true, skipped: step - 1 },
         };
-        if step_move.skipped > 0 {
-            let place = self.place(step_move.skipped);
-            if self.jumps[place].as_ref().is_none_or(|jump| jump.skipped != step_move.skipped) {
-                self.jumps[place] = Some(Jump::new(&self.blt, self.scale, step_move.skipped));
-            }
+        if step_move.skipped > 0 && self.jumps.get(step_move.skipped).is_none() {
+            let jump = Jump::new(&self.blt, self.scale, step_move.skipped);
+            self.jumps.keep(step_move.skipped, &jump);
         }
         Some(step_move)
     }
@@ -234,13 +298,61 @@ impl Process for BltProcess {
         self.step(step_move, &state, || standard_normal(rng))
     }
 
+    /// Cells side by side, buffer by buffer: the same linear map, with the normals in another order.
+    fn sweep(
+        &self,
+        step_move: Move,
+        stack: &[Vec<f64>],
+        len: usize,
+        drawn: &mut [Vec<f64>],
+        noise: &mut Vec<f64>,
+        rng: &mut impl Rng,
+    ) {
+        let row = self.blt.row();
+        let jump = if step_move.skipped > 0 { self.jumps.get(step_move.skipped) } else { None };
+        debug_assert!(jump.is_some() || step_move.skipped == 0, "the move has just been made");
+        let (decay, columns) = jump.map_or((&[][..], &[][..]), |jump| (jump.decay, jump.columns));
+        let rank = columns.len() / row.len().max(1);
+        let Some((values, states)) = drawn.split_last_mut() else { return };
+        let (mut normals, mut z) = ([[0.0; CHUNK]; MAX_BUFFERS], [0.0; CHUNK]);
+        for start in (0..len).step_by(CHUNK) {
+            let cells = start..len.min(start + CHUNK);
+            let count = cells.len();
+            for normals in &mut normals[..rank] {
+                normals[..count].iter_mut().for_each(|normal| *normal = standard_normal(rng));
+            }
+            z[..count].iter_mut().for_each(|z| *z = self.scale * standard_normal(rng));
+            let mut total = z;
+            for (i, (next, &(omega, rate))) in states.iter_mut().zip(row).enumerate() {
+                let mut arrived = [0.0; CHUNK];
+                if let Some(state) = stack.get(i) {
+                    let decay = decay.get(i).copied().unwrap_or(1.0);
+                    let state = &state[cells.clone()];
+                    arrived.iter_mut().zip(state).for_each(|(arrived, state)| *arrived = decay * state);
+                }
+                for (column, normals) in columns.chunks_exact(row.len()).zip(&normals) {
+                    // A pivot's row ends with its column.
+                    if column[i] != 0.0 {
+                        let entry = column[i];
+                        arrived.iter_mut().zip(normals).for_each(|(arrived, z)| *arrived += entry * z);
+                    }
+                }
+                total.iter_mut().zip(&arrived).for_each(|(total, arrived)| *total += omega * arrived);
+                arrived.iter_mut().zip(&z).for_each(|(arrived, z)| *arrived += z - rate * *arrived);
+                next.extend_from_slice(&arrived[..count]);
+            }
+            values.extend_from_slice(&total[..count]);
+            noise.extend_from_slice(&total[..count]);
+        }
+    }
+
     #[inline]
     fn noise(value: f64) -> f64 {
         value
     }
 
     fn bytes(&self) -> usize {
-        self.jumps.capacity() * size_of::<Option<Jump>>()
+        self.jumps.lengths.capacity() * size_of::<(u64, usize)>() + self.jumps.numbers.capacity() * size_of::<f64>()
     }
 }
 

@@ -189,7 +189,13 @@ impl<P: Process> CellNoise<P> {
         for _ in 0..shared.map_or(0, |step_move| process.drawn(step_move)) {
             arrays.push(reserved(block.len)?);
         }
-        for i in 0..block.len {
+        // No cell has a record: all draw alike, or none does.
+        let alone = if block.held == 0 { shared } else { None };
+        if let Some(step_move) = alone {
+            let stack = block.swept.as_ref().map_or(&[][..], |swept| &swept.stack);
+            process.sweep(step_move, stack, block.len, &mut arrays, &mut pending.values, rng);
+        }
+        for i in 0..if alone.is_some() { 0 } else { block.len } {
             let cell = block.start + i as u64;
             let record = if block.held == 0 { None } else { cells.get(cell) };
             let own = record.is_some();

@@ -5,6 +5,8 @@ pub(crate) mod cells;
 pub(crate) mod store;
 pub(crate) mod tree;
 
+use alloc::vec::Vec;
+
 use rand_core::Rng;
 
 use crate::noise::Stored;
@@ -36,6 +38,25 @@ pub(crate) trait Process {
 
     /// Draws what a move asks for. `value_at(rank)` reads the stack of the cell.
     fn draw(&self, step_move: Self::Move, value_at: impl Fn(u32) -> Self::Value, rng: &mut impl Rng) -> Self::Drawn;
+
+    /// Draws for `len` cells that share a move and whose stacks are `stack`, an array a rank: what goes on top onto `drawn`, as
+    /// many arrays as the move draws, and the noise onto `noise`. There is room for all of it.
+    #[inline]
+    fn sweep(
+        &self,
+        step_move: Self::Move,
+        stack: &[Vec<Self::Value>],
+        len: usize,
+        drawn: &mut [Vec<Self::Value>],
+        noise: &mut Vec<f64>,
+        rng: &mut impl Rng,
+    ) {
+        (0..len).for_each(|cell| {
+            let values = self.draw(step_move, |rank| stack[rank as usize][cell], rng);
+            drawn.iter_mut().zip(values.values()).for_each(|(array, value)| array.push(value));
+            noise.push(Self::noise(values.last()));
+        });
+    }
 
     /// The noise that the last value of a stack stands for.
     fn noise(value: Self::Value) -> f64;
