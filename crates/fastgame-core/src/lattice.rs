@@ -6,6 +6,8 @@
 //! (so this, too, is a rounding of the sum), then added in 128-bit integers. So the release is post-processing
 //! of the mechanism over the reals, and the rounding adds `g^2 / 12 <= s^2 / 12288` to the variance.
 
+use alloc::vec::Vec;
+
 use crate::error::{Error, Result};
 use crate::math::{floor_log2, power_of_two, round_ties_even, sqrt, trunc};
 
@@ -230,27 +232,49 @@ impl Lattice {
         power_of_two(self.step)
     }
 
-    /// The released number: the multiple of `g` nearest to `counter * u + noise`.
-    #[inline]
-    pub(crate) fn release(&self, counter: i64, noise: f64) -> f64 {
-        let shift = self.step - self.fine;
-        // Nothing but a fault could make it so; without this it would read as no noise at all.
-        assert!(noise.is_finite(), "noise that is no number");
+    /// The released numbers for pairs of a counter and its noise, in order onto `values`: for each the multiple of `g` nearest to
+    /// `counter * u + noise`. There is room for them.
+    pub(crate) fn release(&self, pairs: impl Iterator<Item = (i64, f64)>, values: &mut Vec<f64>) {
+        let (fine, step, shift) = (power_of_two(-self.fine), power_of_two(self.step), self.step - self.fine);
+        let mut all_finite = true;
         // |noise| < 2^10 s, so its integer stays below 2^(10 + 60 + 45); the counter's below 2^(63 + 61).
-        let noise = noise * power_of_two(-self.fine);
-        // The noise scale alone decides, and nearly always for the short way.
-        let noise = if shift <= FINE_PLACES - STEP_PLACES {
-            i128::from(nearest_integer(noise))
+        let mut scaled = |noise: f64| {
+            all_finite &= noise.is_finite();
+            noise * fine
+        };
+        // Which way is decided by the noise scale alone, and nearly always for one of the short ones.
+        if shift != FINE_PLACES - STEP_PLACES {
+            values.extend(pairs.map(|(counter, noise)| {
+                let sum = (i128::from(counter) << (self.unit - self.fine)) + round_ties_even(scaled(noise)) as i128;
+                float(if shift == 0 { sum } else { (sum + (1 << (shift - 1))) >> shift }) * step
+            }));
+        } else if self.unit >= self.step {
+            // The counter is on the lattice: the noise alone is rounded.
+            let (up, half) = (self.unit - self.step, 1i64 << (shift - 1));
+            values.extend(pairs.map(|(counter, noise)| {
+                let rounded = (nearest_integer(scaled(noise)) + half) >> shift;
+                float((i128::from(counter) << up) + i128::from(rounded)) * step
+            }));
         } else {
-            round_ties_even(noise) as i128
-        };
-        let sum = (i128::from(counter) << (self.unit - self.fine)) + noise;
-        let nearest = if shift == 0 { sum } else { (sum + (1 << (shift - 1))) >> shift };
-        let float = match i64::try_from(nearest) {
-            Ok(small) => small as f64,
-            Err(_) => wide(nearest),
-        };
-        float * power_of_two(self.step)
+            // Its front part is on the lattice; the rest, less than one step, is rounded with the noise.
+            let (below, up, half) = (self.step - self.unit, self.unit - self.fine, 1i64 << (shift - 1));
+            values.extend(pairs.map(|(counter, noise)| {
+                let front = counter >> below;
+                let rest = (counter - (front << below)) << up;
+                (front + ((rest + nearest_integer(scaled(noise)) + half) >> shift)) as f64 * step
+            }));
+        }
+        // Nothing but a fault could make it so; without this it would read as no noise at all.
+        assert!(all_finite, "noise that is no number");
+    }
+}
+
+/// The nearest float.
+#[inline]
+fn float(integer: i128) -> f64 {
+    match i64::try_from(integer) {
+        Ok(small) => small as f64,
+        Err(_) => wide(integer),
     }
 }
 
@@ -274,23 +298,29 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
+    fn release(lattice: &Lattice, counter: i64, noise: f64) -> f64 {
+        let mut values = Vec::new();
+        lattice.release([(counter, noise)].into_iter(), &mut values);
+        values[0]
+    }
+
     #[test]
     fn a_release_is_the_nearest_lattice_point_of_the_exact_sum() {
         // s = 3: g = 2^(1 - 5) = 1/16.
         let lattice = Lattice::new(0, 3.0).unwrap();
         assert_eq!(lattice.step(), 0.0625);
-        assert_eq!(lattice.release(7, 0.03), 7.0);
-        assert_eq!(lattice.release(7, 0.04), 7.0625);
-        assert_eq!(lattice.release(-7, -0.04), -7.0625);
+        assert_eq!(release(&lattice, 7, 0.03), 7.0);
+        assert_eq!(release(&lattice, 7, 0.04), 7.0625);
+        assert_eq!(release(&lattice, -7, -0.04), -7.0625);
         // s = 1000: g = 2^(9 - 5) = 16, coarser than the counters' unit.
         let coarse = Lattice::new(0, 1000.0).unwrap();
         assert_eq!(coarse.step(), 16.0);
-        assert_eq!(coarse.release(7, 0.9), 0.0);
-        assert_eq!(coarse.release(7, 1.1), 16.0);
-        assert_eq!(coarse.release(-25, 0.0), -32.0);
+        assert_eq!(release(&coarse, 7, 0.9), 0.0);
+        assert_eq!(release(&coarse, 7, 1.1), 16.0);
+        assert_eq!(release(&coarse, -25, 0.0), -32.0);
         // Far counters are exact to the last bit that a float has.
-        assert_eq!(lattice.release(i64::MAX, 0.0), 9.223_372_036_854_776e18);
-        assert_eq!(lattice.release((1 << 53) - 1, 0.0), ((1u64 << 53) - 1) as f64);
+        assert_eq!(release(&lattice, i64::MAX, 0.0), 9.223_372_036_854_776e18);
+        assert_eq!(release(&lattice, (1 << 53) - 1, 0.0), ((1u64 << 53) - 1) as f64);
     }
 
     proptest! {
@@ -300,7 +330,7 @@ mod tests {
         ) {
             let s = 1.37 * power_of_two(log_scale + unit);
             let lattice = Lattice::new(unit, s).unwrap();
-            let released = lattice.release(counter, z * s);
+            let released = release(&lattice, counter, z * s);
             prop_assert_eq!(released % lattice.step(), 0.0);
             let sum = counter as f64 * power_of_two(unit) + z * s;
             // Half a step, and what a float of this size can hold.
@@ -310,7 +340,7 @@ mod tests {
         #[test]
         fn adding_a_multiple_of_the_step_shifts_the_release(counter in -1000i64..1000, noise in -100.0f64..100.0) {
             let lattice = Lattice::new(0, 3.0).unwrap();
-            prop_assert_eq!(lattice.release(counter + 1, noise), lattice.release(counter, noise) + 1.0);
+            prop_assert_eq!(release(&lattice, counter + 1, noise), release(&lattice, counter, noise) + 1.0);
         }
 
         #[test]

@@ -712,11 +712,11 @@ impl Pending<'_> {
         match &self.wanted {
             Wanted::Range(start, end) => {
                 let counters = &counters[*start as usize..*end as usize];
-                values.extend(counters.iter().zip(noise).map(|(&counter, &noise)| lattice.release(counter, noise)));
+                lattice.release(counters.iter().copied().zip(noise.iter().copied()), &mut values);
             }
             Wanted::Cells(cells) => {
-                let pairs = cells.iter().zip(noise);
-                values.extend(pairs.map(|(&cell, &noise)| lattice.release(counters[cell as usize], noise)));
+                let counters = cells.iter().map(|&cell| counters[cell as usize]);
+                lattice.release(counters.zip(noise.iter().copied()), &mut values);
             }
         }
         values

@@ -36,19 +36,24 @@ impl Blt {
     /// # Errors
     /// [`Error::Parameter`] for a number of buffers that there are no parameters for.
     pub(crate) fn new(horizon: Horizon, buffers: Option<u32>) -> Result<Self> {
-        let rows = ROWS[horizon.levels() as usize];
+        let levels = horizon.levels() as usize;
+        let steps = horizon.steps();
+        let objective = |blt: &Self| blt.variance(steps) * blt.update(steps);
+        // Of this many buffers those for the power of two above or below the horizon, whichever is better.
+        let with = |buffers: usize| {
+            let rows = [ROWS[levels].get(buffers - 1), ROWS[levels.saturating_sub(1)].get(buffers - 1)];
+            let found = rows.into_iter().flatten().map(|&row| Self { row });
+            found.min_by(|a, b| objective(a).total_cmp(&objective(b)))
+        };
         if let Some(buffers) = buffers {
-            let row = (buffers as usize).checked_sub(1).and_then(|index| rows.get(index));
-            return row.map(|&row| Self { row }).ok_or(Error::Parameter {
+            return (buffers as usize).checked_sub(1).and_then(|_| with(buffers as usize)).ok_or(Error::Parameter {
                 name: "buffers",
                 given: buffers.into(),
                 allowed: "a number that there are parameters for (1 to 10, at short horizons fewer, none at horizon 1), or left \
                           out",
             });
         }
-        let steps = horizon.steps();
-        let objective = |blt: &Self| blt.variance(steps) * blt.update(steps);
-        let all = || core::iter::once(Self { row: &[] }).chain(rows.iter().map(|&row| Self { row }));
+        let all = || core::iter::once(Self { row: &[] }).chain((1..=ROWS[levels].len()).filter_map(with));
         let best = all().map(|blt| objective(&blt)).fold(f64::INFINITY, f64::min);
         // There is one: the best.
         Ok(all().find(|blt| objective(blt) <= NEAR_BEST * best).unwrap_or(Self { row: &[] }))

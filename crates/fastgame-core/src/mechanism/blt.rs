@@ -324,22 +324,28 @@ impl Process for BltProcess {
             z[..count].iter_mut().for_each(|z| *z = self.scale * standard_normal(rng));
             let mut total = z;
             for (i, (next, &(omega, rate))) in states.iter_mut().zip(row).enumerate() {
-                let mut arrived = [0.0; CHUNK];
-                if let Some(state) = stack.get(i) {
-                    let decay = decay.get(i).copied().unwrap_or(1.0);
-                    let state = &state[cells.clone()];
-                    arrived.iter_mut().zip(state).for_each(|(arrived, state)| *arrived = decay * state);
-                }
-                for (column, normals) in columns.chunks_exact(row.len()).zip(&normals) {
-                    // A pivot's row ends with its column.
-                    if column[i] != 0.0 {
-                        let entry = column[i];
-                        arrived.iter_mut().zip(normals).for_each(|(arrived, z)| *arrived += entry * z);
+                let state = stack.get(i).map(|state| &state[cells.clone()]);
+                let mut jumped = [0.0; CHUNK];
+                let arrived = match (state, jump) {
+                    (Some(state), None) => state,
+                    (state, _) => {
+                        if let (Some(state), Some(decay)) = (state, decay.get(i)) {
+                            jumped.iter_mut().zip(state).for_each(|(jumped, state)| *jumped = decay * state);
+                        }
+                        for (column, normals) in columns.chunks_exact(row.len()).zip(&normals) {
+                            // A pivot's row ends with its column.
+                            if column[i] != 0.0 {
+                                let entry = column[i];
+                                jumped.iter_mut().zip(normals).for_each(|(jumped, z)| *jumped += entry * z);
+                            }
+                        }
+                        &jumped[..count]
                     }
-                }
-                total.iter_mut().zip(&arrived).for_each(|(total, arrived)| *total += omega * arrived);
-                arrived.iter_mut().zip(&z).for_each(|(arrived, z)| *arrived += z - rate * *arrived);
-                next.extend_from_slice(&arrived[..count]);
+                };
+                next.extend(arrived.iter().zip(&z).zip(&mut total).map(|((state, z), total)| {
+                    *total += omega * state;
+                    state + (z - rate * state)
+                }));
             }
             values.extend_from_slice(&total[..count]);
             noise.extend_from_slice(&total[..count]);
