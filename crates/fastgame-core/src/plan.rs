@@ -3,10 +3,12 @@
 //! The error of noise is exact. That of a sketch's collisions depends on the data, and is found from a
 //! [`FrequencyProfile`]: `profile/law.rs` has the mathematics and the cost.
 
-use crate::calibration::Calibration;
+use crate::calibration::{Calibration, Kind};
 use crate::error::{Error, Result};
 use crate::math::sqrt;
+use crate::mechanism::blt::BltProcess;
 use crate::mechanism::store::shared_bytes;
+use crate::noise::laplace::Laplace;
 use crate::profile::FrequencyProfile;
 use crate::profile::law::RowLaw;
 use crate::quantile::{tail_of_each, tail_of_one_row};
@@ -31,7 +33,7 @@ pub struct Plan {
 }
 
 /// More than the structure itself takes, and the tables of a block's levels.
-const FIXED_BYTES: u64 = 4096;
+const FIXED_BYTES: u64 = 2048;
 /// The depths among which a sketch is suggested.
 const DEPTHS: [usize; 4] = [3, 5, 7, 9];
 
@@ -264,7 +266,12 @@ impl Plan {
     /// less: about 5 sums a cell after 15 reads at random times, 9 after 250.
     pub fn memory_at_most(&self, together: bool) -> u64 {
         let (path, head) = self.calibration.words_of_cell();
-        let fixed = (FIXED_BYTES * (1 + self.blocks)).saturating_add(self.beside);
+        let process = match self.calibration.kind() {
+            Kind::GaussianTree => 0,
+            Kind::LaplaceTree => Laplace::bytes_for(self.calibration.levels()) as u64,
+            Kind::Blt(blt) => BltProcess::bytes_for(blt.buffers(), self.size) as u64,
+        };
+        let fixed = (FIXED_BYTES * (1 + self.blocks) + process).saturating_add(self.beside);
         let counters_and_paths = self.size.saturating_mul(8 * (1 + path)).saturating_add(fixed);
         // A single cell is always read together with all the others.
         if together || self.size == 1 {

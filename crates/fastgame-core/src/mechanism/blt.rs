@@ -85,6 +85,11 @@ impl Jump {
     }
 }
 
+/// Jumps that are kept for a vector of this size: one cell has one last read.
+const fn places(size: u64) -> usize {
+    if size >= MOST_JUMPS { MOST_JUMPS as usize } else { size.next_power_of_two() as usize }
+}
+
 /// The last jumps, each at the place of its length: numbers only, without the zeros of missing buffers.
 struct Jumps {
     buffers: usize,
@@ -194,8 +199,12 @@ macro_rules! with_constant {
 impl BltProcess {
     /// For a vector of `size` cells.
     pub(crate) fn new(blt: Blt, scale: f64, size: u64) -> Self {
-        let places = size.next_power_of_two().min(MOST_JUMPS) as usize;
-        Self { blt, scale, jumps: Jumps::new(blt.buffers(), places) }
+        Self { blt, scale, jumps: Jumps::new(blt.buffers(), places(size)) }
+    }
+
+    /// Memory in bytes beside the struct and the cells.
+    pub(crate) const fn bytes_for(buffers: usize, size: u64) -> usize {
+        places(size) * (size_of::<(u64, usize)>() + buffers * (buffers + 1) * size_of::<f64>())
     }
 
     /// One read from a state, as a linear map of the normals that it takes.

@@ -156,6 +156,10 @@ impl<L: Law> Process for Tree<L> {
     fn noise(sum: L::Sum) -> f64 {
         L::value(sum)
     }
+
+    fn bytes(&self) -> usize {
+        self.law.bytes()
+    }
 }
 
 #[cfg(test)]

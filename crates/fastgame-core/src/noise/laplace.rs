@@ -35,6 +35,11 @@ impl Laplace {
         Ok(Self { gammas: gammas.collect::<Result<_>>()? })
     }
 
+    /// Memory in bytes beside the struct.
+    pub(crate) const fn bytes_for(levels: u32) -> usize {
+        (levels as usize + 1) * size_of::<Gamma<f64>>()
+    }
+
     #[inline]
     fn gamma(&self, n: u32, rng: &mut impl Rng) -> f64 {
         self.gammas[n as usize - 1].sample(rng)
@@ -97,6 +102,10 @@ impl Law for Laplace {
     #[inline]
     fn value(sum: GammaSums) -> f64 {
         sum.up - sum.down
+    }
+
+    fn bytes(&self) -> usize {
+        self.gammas.capacity() * size_of::<Gamma<f64>>()
     }
 }
 

@@ -23,6 +23,11 @@ pub(crate) trait Law {
 
     /// The noise that a sum stands for.
     fn value(sum: Self::Sum) -> f64;
+
+    /// Memory in bytes beside the struct.
+    fn bytes(&self) -> usize {
+        0
+    }
 }
 
 /// A value that packed storage keeps as a fixed number of words.
