@@ -236,7 +236,8 @@ impl Lattice {
         let shift = self.step - self.fine;
         // Nothing but a fault could make it so; without this it would read as no noise at all.
         assert!(noise.is_finite(), "noise that is no number");
-        // |noise| < 2^10 s, so its integer stays below 2^(10 + 60 + 45); the counter's below 2^(63 + 61).
+        // |noise| < 2^14 s (63 gamma sums of 219 b would be less), so its integer stays below 2^(15 + 60 + 45), and below 2^60
+        // if `fine` follows the scale; the counter's below 2^(63 + 61).
         let noise = noise * power_of_two(-self.fine);
         // The noise scale alone decides, and nearly always for the short way.
         let noise = if shift <= FINE_PLACES - STEP_PLACES {

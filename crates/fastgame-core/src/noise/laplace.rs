@@ -35,7 +35,7 @@ impl Laplace {
     pub(crate) fn new(scale: f64, levels: u32) -> Result<Self> {
         let allowed = "a positive number that floats can hold";
         let refused = || Error::Parameter { name: "the noise scale", given: scale.into(), allowed };
-        if !(scale >= f64::MIN_POSITIVE && scale < f64::INFINITY) {
+        if !(f64::MIN_POSITIVE..f64::INFINITY).contains(&scale) {
             return Err(refused());
         }
         let gammas = (1..=levels).map(|n| Gamma::new(f64::from(n + 1), scale).map_err(|_| refused()));
