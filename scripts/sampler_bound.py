@@ -2,7 +2,8 @@
 """How far the released values are from the ideal mechanism because normals are floats.
 
 Computes every term of section 7 of docs/guarantees.md from the constants of the sampler (the 256-layer ziggurat
-of rand_distr 0.6) and prints them as markdown. Standard library only; a few seconds.
+of rand_distr 0.6), and of section 12 for gamma variables made of them, and prints them as markdown. Standard library
+only; a few seconds.
 
     sampler_bound.py                    print the tables
     sampler_bound.py --check            fail unless docs/guarantees.md holds exactly what is printed
@@ -22,6 +23,7 @@ getcontext().prec = 50
 
 DOCS = Path(__file__).resolve().parent.parent / "docs" / "guarantees.md"
 BEGIN, END = "<!-- begin: scripts/sampler_bound.py -->", "<!-- end -->"
+BEGIN_LAPLACE = "<!-- begin: scripts/sampler_bound.py, Laplace -->"
 
 # The sampler.
 LAYERS = 256
@@ -276,6 +278,153 @@ def report():
     return "\n".join(lines)
 
 
+class Gamma:
+    """Gamma(n, 1) as crates/fastgame-core/src/noise/laplace.rs draws it, in units of u0: guarantees, section 12.2.
+
+    `error` is the mean absolute error, `size` the part of it that is relative to the value, `absolute` the mean of the
+    rest over the value, for use in a share; `wrong` is the probability that a float takes another branch.
+    """
+
+    def __init__(self, n, zig):
+        self.n = n
+        if n == 1:
+            # -ln of a uniform number of 64 bits: its rounding, and the half cell; the logarithm and the product by b.
+            self.accept, self.wrong = 1.0, 0.0
+            self.absolute, self.size = 2.02, 3.0
+            self.error = self.absolute + self.size
+            return
+        d = n - 1 / 3
+        c = 1 / (3 * math.sqrt(d))
+        self.accept = math.exp(d + math.lgamma(n) + (1 / 6 - d) * math.log(d)) / float(SQRT_TAU)
+        tail = zig.moments()[2]
+        edge = float(zig.x[0])  # at least every x_i
+        step = 0.002
+        mean = over = wrong = 0.0  # integrals over the normal that is proposed
+        tail_mean = tail_over = tail_wrong = 0.0  # the largest derivatives where it may come from the tail
+        x = -1 / c + step / 2
+        while x < 12.3:
+            root = 1 + c * x
+            v = root**3
+            log_theta = x * x / 2 + d * (1 - v + math.log(v))
+            if log_theta > 1e-9:
+                raise ValueError(f"acceptance above one at n = {n}, x = {x}")
+            theta = math.exp(log_theta)
+            if 1 - 0.0331 * x**4 > theta + 1e-9:
+                raise ValueError(f"the squeeze is above the acceptance at n = {n}, x = {x}")
+            weight = step * math.exp(-x * x / 2) / float(SQRT_TAU)
+            normal = 2 * edge + abs(x)  # |float normal - normal|
+            slope = 3 * d * c * root * root  # of d v
+            drift = abs(x + 3 * d * c * (1 / root - root * root))  # of the logarithm of the acceptance
+            relative = 3 * 4.1 * c * abs(x) / root + 5  # of v
+            rounding = (
+                2 * abs(log_theta) + x * x + d * (relative * (v + 1) + 5.15 * abs(1 - v) + 6.15 * abs(math.log(v)))
+            )
+            mean += weight * theta * slope * (normal + 4.1 * abs(x))
+            over += weight * theta * 3 * c / root * (normal + 4.1 * abs(x))
+            wrong += weight * theta * (rounding + drift * normal)
+            if abs(x) > R - step:
+                tail_mean = max(tail_mean, theta * slope)
+                tail_over = max(tail_over, theta * 3 * c / root)
+                tail_wrong = max(tail_wrong, theta * drift)
+            x += step
+        room = 1.01 / self.accept  # 1 % for the quadrature
+        self.size = 8.15
+        self.absolute = room * (over + tail * tail_over)
+        self.error = room * (mean + tail * tail_mean) + self.size * n
+        # Twice: to either side. The half cell of the uniform number, the squeeze, and the sign of 1 + c x.
+        self.wrong = room * 2 * (1 + 6 + 1 + wrong + tail * tail_wrong)
+
+
+def laplace_limit(h):
+    """What no gamma sum of a node exceeds, in units of b, in any of the trees, but for the probability ONE_OFF."""
+
+    def log2_count_beyond(m):
+        # Chernoff: P(Gamma(n) > m) <= e^-m (e m / n)^n.
+        terms = [n - 1 + (-m + n * (1 + math.log(m / n))) / math.log(2) for n in range(1, h + 2)]
+        largest = max(terms)
+        return math.log2(2 * CELLS) + largest + math.log2(sum(2 ** (term - largest) for term in terms))
+
+    m = h + 2.0
+    while log2_count_beyond(m) > math.log2(ONE_OFF):
+        m += 0.1
+    return m
+
+
+def laplace_errors(gammas, h, limit):
+    """The largest mean error of a leaf's gamma sum over all moves, in units of u0 b. `limit` bounds the stored sums;
+    None takes their means, for public reads.
+    """
+
+    def known(terms):
+        return STATE_CUSHION * terms if limit is None else limit
+
+    worst = 0.0
+    for kind, a, p, q in moves(h):
+        if kind == "first":
+            leaf = gammas[1].error + (1 if h == 0 else gammas[h].error + 2 * (h + 1))
+        elif kind == "fork":
+            leaf = gammas[h - a].error + 2 * (known(a + 1) + h - a)
+        else:
+            m, mean = a + p, p / (p + q)
+            first, rest = gammas[p], gammas[q]
+            share = (first.size + rest.size) / 4 + first.absolute + rest.absolute + 2 * mean
+            split = known(p + q) * (share + 2 * mean) + known(m + 1)
+            leaf = split + gammas[h - m].error + 2 * (known(m + 1) + h - m)
+        worst = max(worst, leaf)
+    return worst
+
+
+def laplace_report():
+    zig = Ziggurat()
+    gammas = [None] + [Gamma(n, zig) for n in range(1, 64)]
+    draws = 6  # gamma variables of a read
+    proposals = draws / min(gamma.accept for gamma in gammas[1:])
+    drift = math.sqrt(proposals / 2 * zig.divergence()[0])
+    normals = proposals * sum(zig.decisions())
+    per_boundary = STEPS_PER_STD / math.sqrt(2) + 1  # 1 / g and the largest density, in units of 1 / b
+    lines = [
+        "| term | what it is | bound |",
+        "|---|---|---|",
+        f"| $A$ | least acceptance of a gamma variable | {min(gamma.accept for gamma in gammas[1:]):.4f} |",
+        f"| $a$ | the ziggurat's table: grows with $\\sqrt N$ | {ten(drift)} = {up(drift)} |",
+        f"| $b_1$ | normals that take another branch | {up(normals)} |",
+        "",
+        "| $h$ | $b_2$ acceptance | $b_3$ lattice | $b_4$ state | $b$, public reads "
+        "| $M$ | $b_3$ lattice | $b_4$ state | $b$, adaptive reads |",
+        "|---|---|---|---|---|---|---|---|---|",
+    ]
+    largest = {}
+    for h in (0, 1, 5, 10, 14, 20, 30, 40, 50, 62):
+        wrong = draws * max(gamma.wrong for gamma in gammas[1 : max(h, 1) + 1]) * U0 * SECOND_ORDER
+        row = [str(h), up(wrong) if wrong else "0"]
+        for limit in (None, laplace_limit(h) + 1):
+            error = laplace_errors(gammas, h, limit) * U0 * SECOND_ORDER
+            lattice, state = 8 * per_boundary * error, 2 * h * error
+            total = normals + wrong + lattice + state + (0 if limit is None else ONE_OFF)
+            largest[h, limit is None] = total
+            if limit is not None:
+                row.append(f"{limit - 1:.0f}")
+            row += [up(lattice), up(state) if state else "0", f"**{up(total)}**"]
+        lines.append("| " + " | ".join(row) + " |")
+    lines += [
+        "",
+        "| $N$ | $a\\sqrt N + bN$, $h = 14$, public reads | $h = 20$, public | $h = 62$, public | $h = 62$, adaptive |",
+        "|---|---|---|---|---|",
+    ]
+    for exponent in (0, 3, 6, 9):
+        n = 10**exponent
+        row = [drift * math.sqrt(n) + n * largest[key] for key in ((14, True), (20, True), (62, True), (62, False))]
+        lines.append(f"| $10^{exponent}$ | " + " | ".join(map(ten, row)) + " |")
+    public = drift + max(value for (_, is_public), value in largest.items() if is_public)
+    every = drift + max(largest.values())
+    lines += [
+        "",
+        f"For every horizon $\\delta_0 = a + b$ is at most {ten(public)} = {up(public)} with public reads and "
+        f"{ten(every)} = {up(every)} with adaptive ones.",
+    ]
+    return "\n".join(lines)
+
+
 def compare_tables(path):
     source = Path(path).read_text()
     mine = tables()
@@ -298,13 +447,14 @@ def main():
     if arguments.tables:
         compare_tables(arguments.tables)
         return
-    text = report()
+    texts = {BEGIN: report(), BEGIN_LAPLACE: laplace_report()}
     if not (arguments.check or arguments.write):
-        print(text)
+        print("\n\n".join(texts.values()))
         return
-    page = DOCS.read_text()
-    start, end = page.index(BEGIN) + len(BEGIN), page.index(END)
-    new = page[:start] + "\n" + text + "\n" + page[end:]
+    new = page = DOCS.read_text()
+    for begin, text in texts.items():
+        start = new.index(begin) + len(begin)
+        new = new[:start] + "\n" + text + "\n" + new[new.index(END, start) :]
     if arguments.write:
         DOCS.write_text(new)
     elif new != page:

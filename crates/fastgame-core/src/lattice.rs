@@ -237,7 +237,8 @@ impl Lattice {
     pub(crate) fn release(&self, pairs: impl Iterator<Item = (i64, f64)>, values: &mut Vec<f64>) {
         let (fine, step, shift) = (power_of_two(-self.fine), power_of_two(self.step), self.step - self.fine);
         let mut all_finite = true;
-        // |noise| < 2^10 s, so its integer stays below 2^(10 + 60 + 45); the counter's below 2^(63 + 61).
+        // |noise| < 2^14 s (63 gamma sums of 219 b would be less), so its integer stays below 2^(15 + 60 + 45), and below 2^60
+        // if `fine` follows the scale; the counter's below 2^(63 + 61).
         let mut scaled = |noise: f64| {
             all_finite &= noise.is_finite();
             noise * fine

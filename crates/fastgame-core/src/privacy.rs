@@ -840,6 +840,193 @@ mod tests {
         assert_eq!(name_of(zcdp(1e-300).split(&[0.5])), "parts");
     }
 
+    // Pure budgets. By mpmath as well, in 300 digits: PURE_MU has erf(mu / sqrt 8) = tanh(epsilon / 2) by bisection, PURE_DELTA is
+    // (e^own - e^epsilon) / (1 + e^own), PURE_EPSILON_AT its inverse ln(e^own - delta (1 + e^own)), 0 where that is no positive number.
+
+    /// `(epsilon, mu)`.
+    #[rustfmt::skip]
+    const PURE_MU: [(f64, f64); 18] = [
+        (1e-100, 1.2533141373155002e-100), (1e-50, 1.2533141373155003e-50), (1e-17, 1.2533141373155003e-17), (1e-08, 1.2533141373155002e-08), (0.0001, 0.0001253314137091364), (0.01, 0.012533118959649838),
+        (0.1, 0.1253090122116076), (0.5, 0.6238925920985082), (0.9999999, 1.2320352661843885), (1.0, 1.2320353853449009), (1.5, 1.812320467732465), (2.0, 2.3579614856472495),
+        (5.0, 4.9466784455956585), (10.0, 7.8279143936218665), (36.0, 16.241189535810047), (100.0, 27.776952066007773), (350.0, 52.597346114969646), (700.0, 74.59015926529483),
+    ];
+
+    /// `(own, epsilon, delta)`.
+    #[rustfmt::skip]
+    const PURE_DELTA: [(f64, f64, f64); 20] = [
+        (1e-100, 0.0, 5e-101), (1e-100, 5e-101, 2.5e-101), (1e-09, 0.0, 5e-10), (1e-09, 1e-10, 4.5000000002250003e-10),
+        (1e-09, 9.999e-10, 5.000000002501284e-14), (0.1, 0.0, 0.04995837495787998), (0.1, 0.05, 0.025603537098495457), (0.1, 0.0999999, 5.249791612450776e-08),
+        (1.0, 0.0, 0.46211715726000974), (1.0, 0.5, 0.28764913664496794), (1.0, 0.999999999, 7.31058557588727e-10), (5.0, 0.0, 0.9866142981514303),
+        (5.0, 1.0, 0.9751140940276463), (5.0, 4.9, 0.09452567298938475), (50.0, 0.0, 1.0), (50.0, 30.0, 0.9999999979388464),
+        (50.0, 49.999, 0.00099950016662268), (700.0, 0.0, 1.0), (700.0, 650.0, 1.0), (700.0, 699.0, 0.6321205588285577),
+    ];
+
+    /// `(own, delta, epsilon)`.
+    #[rustfmt::skip]
+    const PURE_EPSILON_AT: [(f64, f64, f64); 35] = [
+        (1e-100, 1e-300, 1e-100), (1e-100, 1e-12, 0.0), (1e-100, 0.001, 0.0), (1e-100, 0.3, 0.0), (1e-100, 0.9, 0.0),
+        (1e-09, 1e-300, 1e-09), (1e-09, 1e-12, 9.98000000000998e-10), (1e-09, 0.001, 0.0), (1e-09, 0.3, 0.0), (1e-09, 0.9, 0.0),
+        (0.1, 1e-300, 0.1), (0.1, 1e-12, 0.09999999999809517), (0.1, 0.001, 0.0980933460720322), (0.1, 0.3, 0.0), (0.1, 0.9, 0.0),
+        (1.0, 1e-300, 1.0), (1.0, 1e-12, 0.9999999999986321), (1.0, 0.001, 0.9986311841577258), (1.0, 0.3, 0.47175040269913343), (1.0, 0.9, 0.0),
+        (5.0, 1e-300, 5.0), (5.0, 1e-12, 4.999999999998994), (5.0, 0.001, 4.99899275495198), (5.0, 0.3, 4.640433187064911), (5.0, 0.9, 2.6348567990304996),
+        (50.0, 1e-300, 50.0), (50.0, 1e-12, 49.999999999999), (50.0, 0.001, 49.99899949966642), (50.0, 0.3, 49.643325056061265), (50.0, 0.9, 47.69741490700596),
+        (700.0, 1e-300, 700.0), (700.0, 1e-12, 699.999999999999), (700.0, 0.001, 699.9989994996664), (700.0, 0.3, 699.6433250560613), (700.0, 0.9, 697.697414907006),
+    ];
+
+    fn pure(epsilon: f64) -> PureDp {
+        PureDp::new(epsilon).unwrap()
+    }
+
+    /// At least the expected value, which is rounded to the nearest float, and above it by less than a part in 1e14.
+    fn just_above(got: f64, expected: f64) -> bool {
+        got >= expected && got - expected <= 1e-14 * expected
+    }
+
+    #[test]
+    fn mu_of_a_pure_budget_agrees_with_mpmath_and_is_never_below_it() {
+        for (epsilon, expected) in PURE_MU {
+            let mu = pure(epsilon).mu();
+            assert!(just_above(mu, expected), "{epsilon:e}: {mu:e}, not {expected:e}");
+            assert_eq!(pure(epsilon).rho(), 0.5 * mu * mu);
+            assert_eq!(pure(epsilon).loss().mu(), mu);
+        }
+    }
+
+    #[test]
+    fn mu_of_a_pure_budget_rises_over_the_whole_range_and_across_the_change_of_formula() {
+        let logs = (-1000..=284).map(|k| ten_to(0.1 * f64::from(k)));
+        let near_one = (-50..50).map(|k| 1.0 + f64::from(k) * 1e-12);
+        for mut epsilons in [logs.collect::<Vec<f64>>(), near_one.collect()] {
+            epsilons.retain(|epsilon| super::PURE_EPSILON.contains(epsilon));
+            assert!(epsilons.len() >= 100);
+            let mus: Vec<f64> = epsilons.iter().map(|&epsilon| pure(epsilon).mu()).collect();
+            assert!(mus.windows(2).all(|pair| pair[0] < pair[1]));
+        }
+    }
+
+    #[test]
+    fn curve_of_a_pure_budget_is_that_of_randomised_response_and_never_below_it() {
+        for (own, epsilon, expected) in PURE_DELTA {
+            let delta = pure(own).loss().delta(epsilon).unwrap();
+            // Where delta is near one there is no float between it and one.
+            let ok = just_above(delta, expected) || (expected > 1.0 - 1e-15 && delta >= expected);
+            assert!(ok && delta <= 1.0, "{own:e} {epsilon:e}: {delta:e}, not {expected:e}");
+        }
+        for own in [1e-100, 1.0, 700.0] {
+            assert_eq!(pure(own).loss().delta(own), Ok(0.0));
+            assert_eq!(pure(own).loss().delta(f64::MAX), Ok(0.0));
+            // One float below its epsilon, delta is not zero.
+            let below = f64::from_bits(own.to_bits() - 1);
+            let least = -exp_m1(below - own) / (1.0 + exp(-own));
+            assert!(least > 0.0 && pure(own).loss().delta(below).unwrap() >= least);
+        }
+        assert_eq!(name_of(pure(1.0).loss().delta(-1.0)), "epsilon");
+        assert_eq!(name_of(pure(1.0).loss().delta(f64::NAN)), "epsilon");
+    }
+
+    #[test]
+    fn epsilon_of_a_pure_budget_at_a_delta_agrees_with_mpmath_and_is_never_below_it() {
+        for (own, delta, expected) in PURE_EPSILON_AT {
+            let epsilon = pure(own).loss().epsilon(delta).unwrap();
+            assert!(
+                just_above(epsilon, expected) || near(epsilon, expected) && delta == 0.9,
+                "{own:e} {delta:e}: {epsilon:e}, not {expected:e}"
+            );
+            assert!(epsilon >= expected && epsilon <= own);
+            assert!(pure(own).loss().delta(epsilon).unwrap() <= delta);
+        }
+        assert_eq!(name_of(pure(1.0).loss().epsilon(0.0)), "delta");
+        assert_eq!(name_of(pure(1.0).loss().epsilon(1.0)), "delta");
+    }
+
+    /// The least type II error of a test of randomised response whose type I error is `alpha`, `beta = 1 - alpha`.
+    fn trade_off(epsilon: f64, alpha: f64, beta: f64) -> f64 {
+        (1.0 - exp(epsilon) * alpha).max(exp(-epsilon) * beta)
+    }
+
+    /// Whether that of `N(mu, 1)` against `N(0, 1)` is nowhere above it, on a grid of thresholds: then all that is
+    /// `epsilon`-private is `mu`-GDP.
+    fn dominates(mu: f64, epsilon: f64) -> bool {
+        (-40_000..=40_000).all(|k| {
+            let threshold = 0.5 * mu + f64::from(k) * 1e-3;
+            let normal = |x: f64| 0.5 * erfc(-core::f64::consts::FRAC_1_SQRT_2 * x);
+            let (alpha, beta) = (normal(-threshold), normal(threshold));
+            normal(threshold - mu) <= trade_off(epsilon, alpha, beta) * (1.0 + 1e-12)
+        })
+    }
+
+    #[test]
+    fn randomised_response_is_nowhere_easier_to_tell_apart_than_the_normal_laws_of_its_mu() {
+        for epsilon in [1e-3, 0.1, 0.5, 1.0, 2.0, 5.0, 20.0, 100.0, 350.0] {
+            let mu = pure(epsilon).mu();
+            assert!(dominates(mu, epsilon), "{epsilon}");
+            // And there is no smaller one.
+            assert!(!dominates(0.999 * mu, epsilon), "{epsilon}");
+        }
+    }
+
+    #[test]
+    fn gaussian_curve_of_a_pure_budget_is_nowhere_below_its_own() {
+        for epsilon in [1e-3, 0.1, 1.0, 5.0, 50.0] {
+            let (own, gaussian) = (pure(epsilon).loss(), Gdp::new(pure(epsilon).mu()).unwrap().loss());
+            let touches = (0..=1000).map(|k| 1e-3 * f64::from(k) * epsilon).filter(|&at| {
+                let (pure, normal) = (own.delta(at).unwrap(), gaussian.delta(at).unwrap());
+                assert!(pure <= normal * (1.0 + 1e-12), "{epsilon} at {at}: {pure} {normal}");
+                normal <= pure * (1.0 + 1e-9)
+            });
+            // They meet at 0: total variation tanh(epsilon / 2).
+            assert!(touches.count() > 0);
+        }
+    }
+
+    #[test]
+    fn pure_budgets_out_of_range_are_refused_by_name() {
+        for bad in [0.0, -1.0, 1e-101, 700.1, f64::INFINITY, f64::NAN] {
+            assert_eq!(name_of(PureDp::new(bad)), "epsilon");
+        }
+        assert!(PureDp::new(1e-100).is_ok() && PureDp::new(700.0).is_ok());
+        assert_eq!(pure(3.0).target_epsilon(), 3.0);
+        assert!(pure(3.0).loss().is_pure() && !zcdp(3.0).loss().is_pure());
+    }
+
+    #[test]
+    fn composed_pure_budgets_add_their_epsilon() {
+        assert_eq!(pure(0.25).compose(pure(0.5)), Ok(pure(0.75)));
+        assert_eq!(name_of(pure(400.0).compose(pure(400.0))), "epsilon");
+        assert_eq!(total([pure(0.5).loss(), pure(2.0).loss(), pure(0.5).loss()]), Ok(pure(3.0).loss()));
+        assert_eq!(total([pure(0.5).loss()]), Ok(pure(0.5).loss()));
+        assert_eq!(name_of(total([pure(400.0).loss(), pure(400.0).loss()])), "epsilon");
+        // One Gaussian budget among them, and the sum is Gaussian: squares of mu add up, none is forgotten.
+        for order in [[0, 1, 2], [2, 0, 1], [1, 2, 0]] {
+            let budgets = [pure(1.0).loss(), zcdp(0.5).loss(), pure(2.0).loss()];
+            let sum = total(order.map(|i| budgets[i])).unwrap();
+            assert!(!sum.is_pure());
+            let squares = pure(1.0).mu() * pure(1.0).mu() + 1.0 + pure(2.0).mu() * pure(2.0).mu();
+            assert!((sum.mu() * sum.mu() - squares).abs() < 1e-14 * squares, "{sum:?}");
+        }
+    }
+
+    #[test]
+    fn split_of_a_pure_budget_gives_fractions_of_epsilon_and_never_more_than_the_whole() {
+        assert_eq!(pure(2.0).split(&[0.25, 0.5]), Ok(vec![pure(0.5), pure(1.0)]));
+        assert_eq!(pure(1.0).split(&[1.0]), Ok(vec![pure(1.0)]));
+        for parts in [[0.1; 10].as_slice(), &[0.3, 0.7], &[1.0 / 3.0; 3], &[0.5, 0.5 + 5e-10], &[1e-3; 1000]] {
+            for whole in [0.7, 1.0, 3.3, 700.0] {
+                let shares = pure(whole).split(parts).unwrap();
+                let sum: f64 = shares.iter().map(PureDp::target_epsilon).sum();
+                assert!(sum <= whole && sum > whole * (1.0 - 1e-12), "{whole} {parts:?}");
+                // What was split adds up again to no more than it was.
+                let again = total(shares.iter().map(PureDp::loss)).unwrap();
+                assert!(matches!(again, Loss::Pure { epsilon } if epsilon <= whole));
+            }
+        }
+        let refused: [&[f64]; 4] = [&[], &[0.5, 0.0], &[f64::NAN], &[0.5, 0.6]];
+        for parts in refused {
+            assert_eq!(name_of(pure(1.0).split(parts)), "parts");
+        }
+        assert_eq!(name_of(pure(1e-100).split(&[0.5])), "parts");
+    }
+
     proptest! {
         #[test]
         fn delta_falls_with_epsilon_and_rises_with_rho(log in LOG10_RHO, z in -9.0..37.0_f64, step in 1e-3..1.0) {

@@ -5,7 +5,7 @@ mod common;
 use chacha20::ChaCha12Rng;
 use common::{Failing, Recorder, rng};
 use fastgame_core::rand_core::{Rng, SeedableRng, TryCryptoRng, TryRng};
-use fastgame_core::{Cells, ContinualCounter, ContinualVector, Error, Zcdp};
+use fastgame_core::{Cells, ContinualCounter, ContinualVector, Error, Loss, PureDp, Zcdp};
 
 type Read = (u64, Option<usize>, &'static [u64]);
 
@@ -32,12 +32,25 @@ fn request(read: Read) -> Cells<'static, u64> {
 }
 
 fn vector() -> ContinualVector {
-    ContinualVector::builder(1 << 30, Zcdp::new(0.01).unwrap()).blocks(&[3, 1, 2]).build().unwrap()
+    vector_under(gaussian())
+}
+
+fn vector_under(budget: Loss) -> ContinualVector {
+    ContinualVector::builder(1 << 30, budget).blocks(&[3, 1, 2]).build().unwrap()
+}
+
+fn gaussian() -> Loss {
+    Zcdp::new(0.01).unwrap().into()
+}
+
+/// Its noise is a Laplace tree: up to six gamma variables a read, some of which take more than two words.
+fn pure() -> Loss {
+    PureDp::new(0.1).unwrap().into()
 }
 
 /// The words that a healthy read takes from this generator.
-fn words(reads: &[Read], seed: u64) -> u64 {
-    let mut vector = vector();
+fn words(budget: Loss, reads: &[Read], seed: u64) -> u64 {
+    let mut vector = vector_under(budget);
     let (last, before) = reads.split_last().unwrap();
     for &read in before {
         vector.advance(read.0).unwrap();
@@ -51,13 +64,22 @@ fn words(reads: &[Read], seed: u64) -> u64 {
 
 #[test]
 fn a_failure_at_any_word_of_any_read_leaves_everything_as_it_was() {
+    // Seeds, so that the samplers' rare branches (two or three words a normal) are cut short too.
+    fail_everywhere(gaussian(), 30);
+}
+
+#[test]
+fn a_failure_at_any_word_of_any_read_of_a_laplace_tree_leaves_everything_as_it_was() {
+    fail_everywhere(pure(), 15);
+}
+
+fn fail_everywhere(budget: Loss, seeds: u64) {
     let mut failures = 0;
     for at in 0..READS.len() {
-        // Seeds, so that the samplers' rare branches (two or three words a normal) are cut short too.
-        for seed in 0..30 {
-            let needed = words(&READS[..=at], seed);
+        for seed in 0..seeds {
+            let needed = words(budget, &READS[..=at], seed);
             for healthy in 0..=needed {
-                let (mut vector, mut twin) = (vector(), vector());
+                let (mut vector, mut twin) = (vector_under(budget), vector_under(budget));
                 let (mut after, mut twin_after) = (rng(77), rng(77));
                 for (i, &read) in READS.iter().enumerate() {
                     vector.advance(read.0).unwrap();
@@ -156,9 +178,9 @@ fn a_generator_that_panics_at_any_word_leaves_every_later_answer_noised() {
 
     // A mark that is left behind would make the cell's next answer its exact value, or old noise on new data.
     let healthy = || ChaCha12Rng::from_seed([7; 32]);
-    for words in 0..12 {
+    for (words, budget) in (0..12).map(|words| (words, gaussian())).chain((0..60).map(|words| (words, pure()))) {
         for read_before in [false, true] {
-            let mut vector = ContinualVector::builder(1 << 20, Zcdp::new(0.5).unwrap()).cells(20).build().unwrap();
+            let mut vector = ContinualVector::builder(1 << 20, budget).cells(20).build().unwrap();
             vector.update(&[(3u64, 1i64)]).unwrap();
             if read_before {
                 vector.release(&[3u64, 4, 5], &mut healthy()).unwrap();

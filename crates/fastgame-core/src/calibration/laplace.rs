@@ -6,12 +6,22 @@
 //! root, is 0. It has an optimal labelling by 0 and 1 (cut it at a random height), so it is a minimum cut: the number of edges
 //! between unequal labels.
 //!
-//! - [`Unit::Update`](super::Unit): the leaves from `s` on are 1. The path to the boundary between the leaves `s - 1` and `s`
-//!   splits at each level into an all-zero and an all-one sibling, and each change of label cuts one edge: with its label kept
-//!   constant over two levels one sibling in two is cut, so the worst boundary costs `floor(h / 2) + 1`.
-//! - [`Unit::Lifetime`](super::Unit): the leaves of an interval are 1. Two boundaries, `max(1, h)`.
+//! Seen from above, a subtree and the edge above it are one of three things: they cost `m` whatever the label above (a *tie*), or `m`
+//! under one label and `m + 1` under the other (they *want* that label). A leaf wants its own. Going up from a boundary, each level
+//! brings a sibling that is all zeros or all ones, so wants 0 or 1 and costs nothing else:
 //!
-//! The proof is in `docs/mechanisms.md`; the test compares with the minimum over all labellings, for all boundaries.
+//! - a tie then wants what the sibling wants, at the same `m`;
+//! - what agrees with the sibling goes on wanting that;
+//! - what disagrees with it becomes a tie, and `m` grows by one.
+//!
+//! No two ties follow each other, and the ground above the root wants 0.
+//!
+//! - [`Unit::Update`](super::Unit): the leaves from `s` on are 1. The worst `s` is `...010101` in binary, with a tie at every second
+//!   level: `floor(h / 2) + 1`.
+//! - [`Unit::Lifetime`](super::Unit): the leaves of an interval are 1. The worst has two such boundaries, which meet at the
+//!   root: `max(1, h)`.
+//!
+//! The proof is in `docs/proof-laplace-tree.md`; the test compares with the minimum over all labellings, for all boundaries.
 
 use super::Unit;
 

@@ -3,8 +3,10 @@
 //! A Laplace variable is the difference of two independent exponential ones, so a sum of `n` of them is the difference of two
 //! `Gamma(n, b)`. Both gamma sums are kept, and each has a bridge: given a total `d` of `p + q` exponential variables, the share
 //! of the first `p` is `Beta(p, q)`, whatever `d` is (Lukacs, 1955), and `Beta(p, q) = G / (G + G')` of independent
-//! `G ~ Gamma(p)`, `G' ~ Gamma(q)`. So a sum of node variables is drawn and split in constant expected time. The gamma variables
-//! are `rand_distr`'s, by the method of Marsaglia and Tsang (2000): one normal and one uniform each, and 5 % more at most.
+//! `G ~ Gamma(p)`, `G' ~ Gamma(q)`. So a sum of node variables is drawn and split in constant expected time. From `n = 2` on the
+//! gamma variables are `rand_distr`'s, by the method of Marsaglia and Tsang (2000): one normal and one uniform number each, and
+//! 2 % more at most. `Gamma(1)` is the logarithm of a uniform number: `rand_distr`'s would be infinite once in 2^64 draws, and
+//! what a logarithm gets wrong is easier to bound than the tables of one more ziggurat (`docs/guarantees.md`, section 12).
 //!
 //! To keep the value alone would not do: given the sum of Laplace variables, a part of it has no law of this family.
 
@@ -15,11 +17,13 @@ use rand_distr::{Distribution, Gamma};
 
 use super::{Law, Stored};
 use crate::error::{Error, Result};
+use crate::math::{ln, power_of_two};
 
 /// Node variables `Laplace(b)`.
 #[derive(Clone, Debug)]
 pub(crate) struct Laplace {
-    /// `Gamma(n, b)` at index `n - 1`.
+    scale: f64,
+    /// `Gamma(n, b)` at index `n - 2`.
     gammas: Vec<Gamma<f64>>,
 }
 
@@ -30,9 +34,12 @@ impl Laplace {
     /// [`Error::Parameter`] for a scale that is not positive.
     pub(crate) fn new(scale: f64, levels: u32) -> Result<Self> {
         let allowed = "a positive number that floats can hold";
-        let refused = |_| Error::Parameter { name: "the noise scale", given: scale.into(), allowed };
-        let gammas = (0..=levels).map(|n| Gamma::new(f64::from(n + 1), scale).map_err(refused));
-        Ok(Self { gammas: gammas.collect::<Result<_>>()? })
+        let refused = || Error::Parameter { name: "the noise scale", given: scale.into(), allowed };
+        if !(f64::MIN_POSITIVE..f64::INFINITY).contains(&scale) {
+            return Err(refused());
+        }
+        let gammas = (1..=levels).map(|n| Gamma::new(f64::from(n + 1), scale).map_err(|_| refused()));
+        Ok(Self { scale, gammas: gammas.collect::<Result<_>>()? })
     }
 
     /// Memory in bytes beside the struct.
@@ -42,16 +49,22 @@ impl Laplace {
 
     #[inline]
     fn gamma(&self, n: u32, rng: &mut impl Rng) -> f64 {
-        self.gammas[n as usize - 1].sample(rng)
+        if n == 1 { self.scale * exponential(rng) } else { self.gammas[n as usize - 2].sample(rng) }
     }
 
     /// The share of the first `p` of `p + q` exponential variables in their total.
     #[inline]
     fn share(&self, p: u32, q: u32, rng: &mut impl Rng) -> f64 {
         let (first, rest) = (self.gamma(p, rng), self.gamma(q, rng));
-        // Both are zero with a probability below 2^-100; then any share will do, and this is no NaN.
+        // Both are zero with a probability near 2^-106; then any share will do, and this is no NaN.
         first / (first + rest).max(f64::MIN_POSITIVE)
     }
+}
+
+/// `Gamma(1, 1)`, by inversion, from a uniform number of 64 bits: never negative, at most 45.1.
+#[inline]
+fn exponential(rng: &mut impl Rng) -> f64 {
+    -ln((rng.next_u64() as f64 + 0.5) * power_of_two(-64))
 }
 
 /// A sum of Laplace variables: `up - down`, both gamma sums.

@@ -105,7 +105,7 @@ pub(crate) struct FailStop<'a, R: ?Sized> {
 
 impl<'a, R: TryRng + ?Sized> FailStop<'a, R> {
     /// After a failure samplers are fed these bits. They end every rejection loop at once: the ziggurat
-    /// accepts the zero that they decode to.
+    /// accepts the zero that they decode to, and the gamma sampler what it makes of that.
     const AFTER_FAILURE: u64 = 1 << 63 | 1;
 
     pub(crate) fn new(rng: &'a mut R) -> Self {
