@@ -7,7 +7,7 @@ use std::hint::black_box;
 
 use chacha20::ChaCha12Rng;
 use fastgame_bench::{Access, CELLS, Floor, LevelByLevel, Pattern, Walk, below, generator, vector};
-use fastgame_core::{ContinualCounter, ContinualVector, CountSketch, Rows, Weights, Zcdp};
+use fastgame_core::{Cells, ContinualCounter, ContinualVector, CountSketch, Mechanism, PureDp, Rows, Weights, Zcdp};
 
 type Failure = Box<dyn std::error::Error>;
 
@@ -30,6 +30,7 @@ fn run(path: &str, operations: usize) -> Result<(), Failure> {
         ["update", what] => update(what, operations),
         ["sketch", what] => sketch(what, operations, &mut rng),
         ["sweep", log_horizon] => sweep(log_horizon.parse()?, operations, &mut rng),
+        ["tree" | "blt" | "laplace", shape] => mechanism(parts[0], shape, operations, &mut rng),
         ["counter", log_horizon] => counter(log_horizon.parse()?, operations, &mut rng),
         [what, access, log_horizon] => {
             let (access, _) = *Access::ALL.iter().find(|(_, name)| name == access).ok_or("no such access pattern")?;
@@ -96,6 +97,25 @@ fn sweep(log_horizon: u32, operations: usize, rng: &mut ChaCha12Rng) -> Result<(
     for (step, _) in pattern.batches().take(operations / CELLS as usize) {
         vector.advance(step)?;
         black_box(vector.release_all(rng)?);
+    }
+    Ok(())
+}
+
+/// An operation is the read of one cell: of all, or of a quarter of them in one call; jumps are all as long.
+fn mechanism(name: &str, shape: &str, operations: usize, rng: &mut ChaCha12Rng) -> Result<(), Failure> {
+    let (mechanism, loss) = match name {
+        "blt" => (Mechanism::Blt { buffers: Some(5) }, Zcdp::new(0.5)?.loss()),
+        "laplace" => (Mechanism::Tree, PureDp::new(1.0)?.loss()),
+        _ => (Mechanism::Tree, Zcdp::new(0.5)?.loss()),
+    };
+    let cells = CELLS as usize;
+    let mut vector = ContinualVector::builder(1 << 62, loss).mechanism(mechanism).cells(cells).build()?;
+    let some: Vec<u64> = (0..CELLS).step_by(4).collect();
+    let asked = if shape == "sweep" { Cells::All } else { Cells::Indices(&some) };
+    let count = if shape == "sweep" { cells } else { some.len() };
+    for read in 1..=(operations / count) as u64 {
+        vector.advance(read << 40)?;
+        black_box(vector.release(asked, rng)?);
     }
     Ok(())
 }

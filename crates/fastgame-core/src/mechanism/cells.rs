@@ -118,6 +118,8 @@ struct Pending<P: Process> {
     values: Vec<f64>,
     /// Places of `values` whose cell is drawn at an earlier place of the same request.
     repeats: Vec<(usize, u64)>,
+    /// Room for the arrays of a sweep: empty.
+    spare: Vec<Vec<P::Value>>,
     /// Room for one stack.
     stack: Vec<P::Value>,
 }
@@ -149,6 +151,7 @@ impl<P: Process> CellNoise<P> {
             sweeps: Vec::new(),
             values: Vec::new(),
             repeats: Vec::new(),
+            spare: Vec::new(),
             stack: Vec::new(),
         };
         Self { process, size, blocks, cells: PackedStore::new(size), pending }
@@ -185,7 +188,7 @@ impl<P: Process> CellNoise<P> {
 
         // Cells without a record share a move; a block whose cells all have one is not swept.
         let shared = process.next(last, step).filter(|_| block.held < block.len);
-        let mut arrays = Vec::new();
+        let mut arrays = core::mem::take(&mut pending.spare);
         for _ in 0..shared.map_or(0, |step_move| process.drawn(step_move)) {
             arrays.push(reserved(block.len)?);
         }
@@ -224,9 +227,12 @@ impl<P: Process> CellNoise<P> {
             }
             pending.values.push(P::noise(value));
         }
-        if let Some(step_move) = shared {
-            let after = process.after(step_move, last, step);
-            pending.sweeps.push(SweepDraw { block: index, after, drawn: arrays });
+        match shared {
+            Some(step_move) => {
+                let after = process.after(step_move, last, step);
+                pending.sweeps.push(SweepDraw { block: index, after, drawn: arrays });
+            }
+            None => pending.spare = arrays,
         }
         Ok(())
     }
@@ -303,11 +309,12 @@ impl<P: Process> CellNoise<P> {
                 block.swept = None;
             }
         }
-        for SweepDraw { block, after, drawn } in pending.sweeps.drain(..) {
+        for SweepDraw { block, after, mut drawn } in pending.sweeps.drain(..) {
             let swept = blocks[block].swept.get_or_insert_with(|| Swept { head: after.head, stack: Vec::new() });
             swept.stack.truncate(after.keep as usize);
-            swept.stack.extend(drawn);
+            swept.stack.append(&mut drawn);
             swept.head = after.head;
+            pending.spare = drawn;
         }
         for (place, cell) in pending.repeats.drain(..) {
             // What is not here stays NaN, and is not released.
