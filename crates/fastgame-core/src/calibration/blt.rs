@@ -134,7 +134,12 @@ pub(crate) struct Decay {
 impl Decay {
     /// `(1 - rate)^n`.
     pub(crate) fn new(rate: f64, n: u64) -> Self {
-        Self { rate, gone: -exp_m1(n as f64 * ln_1p(-rate)) }
+        Self::with_log(rate, ln_1p(-rate), n)
+    }
+
+    /// As `new`, with `ln(1 - rate)`.
+    pub(crate) fn with_log(rate: f64, log: f64, n: u64) -> Self {
+        Self { rate, gone: -exp_m1(n as f64 * log) }
     }
 
     /// The sum of the first `n` powers.

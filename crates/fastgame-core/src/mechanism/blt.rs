@@ -44,15 +44,15 @@ struct Jump {
 impl Jump {
     /// `Q_n` scaled to unit diagonal, by Cholesky's method with diagonal pivoting. Without pivoting, or with the slowest decay
     /// first, rounding can ruin a whole column: variances were off by 350 % at single lengths.
-    fn new(blt: &Blt, scale: f64, skipped: u64) -> Self {
+    fn new(blt: &Blt, logs: &Buffers, scale: f64, skipped: u64) -> Self {
         let row = blt.row();
         let d = row.len();
         let mut jump = Self { decay: [0.0; MAX_BUFFERS], columns: [[0.0; MAX_BUFFERS]; MAX_BUFFERS], rank: 0 };
         let mut powers = [Decay::new(0.5, 0); MAX_BUFFERS];
         let mut diagonal: Buffers = [0.0; MAX_BUFFERS];
         for (i, &(_, e)) in row.iter().enumerate() {
-            powers[i] = Decay::new(e, skipped);
-            jump.decay[i] = exp(skipped as f64 * ln_1p(-e));
+            powers[i] = Decay::with_log(e, logs[i], skipped);
+            jump.decay[i] = exp(skipped as f64 * logs[i]);
             diagonal[i] = sqrt(powers[i].products(&powers[i]));
         }
         let correlation = |i: usize, k: usize| powers[i].products(&powers[k]) / (diagonal[i] * diagonal[k]);
@@ -107,8 +107,8 @@ impl Jumps {
     /// Where a jump of this length is kept.
     #[inline]
     fn place(&self, skipped: u64) -> usize {
-        // The middle bits of a product depend on all of the length.
-        (skipped.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40) as usize & (self.lengths.len() - 1)
+        // The upper bits of a product depend on all bits of the length.
+        (skipped.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 58) as usize & (self.lengths.len() - 1)
     }
 
     /// The numbers of a jump, if it is here.
@@ -179,6 +179,8 @@ pub(crate) struct Move {
 /// The noise of a BLT.
 pub(crate) struct BltProcess {
     blt: Blt,
+    /// `ln lambda` of each buffer.
+    logs: Buffers,
     scale: f64,
     jumps: Jumps,
 }
@@ -199,7 +201,9 @@ macro_rules! with_constant {
 impl BltProcess {
     /// For a vector of `size` cells.
     pub(crate) fn new(blt: Blt, scale: f64, size: u64) -> Self {
-        Self { blt, scale, jumps: Jumps::new(blt.buffers(), places(size)) }
+        let mut logs = [0.0; MAX_BUFFERS];
+        logs.iter_mut().zip(blt.row()).for_each(|(log, (_, e))| *log = ln_1p(-e));
+        Self { blt, logs, scale, jumps: Jumps::new(blt.buffers(), places(size)) }
     }
 
     /// Memory in bytes beside the struct and the cells.
@@ -258,7 +262,7 @@ impl BltProcess {
         normal: impl FnMut() -> f64,
     ) -> Reading {
         let mut own = Jumps::new(D, 1);
-        own.keep(skipped, &Jump::new(&self.blt, self.scale, skipped));
+        own.keep(skipped, &Jump::new(&self.blt, &self.logs, self.scale, skipped));
         self.read::<D>(own.get(skipped), state, normal)
     }
 }
@@ -282,7 +286,7 @@ impl Process for BltProcess {
             None => Move { first: true, skipped: step - 1 },
         };
         if step_move.skipped > 0 && self.jumps.get(step_move.skipped).is_none() {
-            let jump = Jump::new(&self.blt, self.scale, step_move.skipped);
+            let jump = Jump::new(&self.blt, &self.logs, self.scale, step_move.skipped);
             self.jumps.keep(step_move.skipped, &jump);
         }
         Some(step_move)
