@@ -3,9 +3,10 @@
 //! The error of noise is exact. That of a sketch's collisions depends on the data, and is found from a
 //! [`FrequencyProfile`]: `profile/law.rs` has the mathematics and the cost.
 
-use crate::calibration::Calibration;
+use crate::calibration::{Calibration, Kind};
 use crate::error::{Error, Result};
 use crate::math::sqrt;
+use crate::mechanism::blt;
 use crate::mechanism::store::shared_bytes;
 use crate::profile::FrequencyProfile;
 use crate::profile::law::RowLaw;
@@ -255,9 +256,17 @@ impl Plan {
         self.cells_read(keys).saturating_mul(self.calibration.draws_of_cell())
     }
 
-    /// Memory in bytes before anything is read: 8 a cell, and the hash functions.
+    /// Memory in bytes before anything is read: 8 a cell, the hash functions, and room for the factors of a BLT.
     pub fn memory_at_start(&self) -> u64 {
-        self.size.saturating_mul(8).saturating_add(self.beside)
+        self.size.saturating_mul(8).saturating_add(self.beside + self.beside_cells())
+    }
+
+    /// What the noise keeps beside the cells.
+    fn beside_cells(&self) -> u64 {
+        match self.calibration.kind() {
+            Kind::Blt(_) => blt::bytes_beside_cells(self.size),
+            Kind::GaussianTree | Kind::LaplaceTree => 0,
+        }
     }
 
     /// A bound on the memory in bytes whatever is read and when, if cells are read all together (a tree path of sums for
@@ -265,7 +274,7 @@ impl Plan {
     /// less: about 5 sums a cell after 15 reads at random times, 9 after 250.
     pub fn memory_at_most(&self, together: bool) -> u64 {
         let (path, head) = self.calibration.words_of_cell();
-        let fixed = (FIXED_BYTES * (1 + self.blocks)).saturating_add(self.beside);
+        let fixed = (FIXED_BYTES * (1 + self.blocks)).saturating_add(self.beside + self.beside_cells());
         let counters_and_paths = self.size.saturating_mul(8 * (1 + path)).saturating_add(fixed);
         // A single cell is always read together with all the others.
         if together || self.size == 1 {

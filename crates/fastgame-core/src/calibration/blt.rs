@@ -54,6 +54,11 @@ impl Blt {
         Ok(all().find(|blt| objective(blt) <= NEAR_BEST * best).unwrap_or(Self { row: &[] }))
     }
 
+    #[cfg(test)]
+    pub(crate) fn of_row(row: Row) -> Self {
+        Self { row }
+    }
+
     /// Pairs of omega and `1 - lambda`.
     pub(crate) fn row(&self) -> Row {
         self.row

@@ -29,6 +29,16 @@ const LEAST_PIVOT: f64 = 4e-15;
 /// Factors that are kept at most.
 const MOST_JUMPS: u64 = 64;
 
+/// How many factors are kept for a vector of `size` cells: a power of two.
+fn places(size: u64) -> usize {
+    size.min(MOST_JUMPS).next_power_of_two() as usize
+}
+
+/// The memory of the factors in bytes.
+pub(crate) fn bytes_beside_cells(size: u64) -> u64 {
+    (places(size) * size_of::<Option<Jump>>()) as u64
+}
+
 /// A jump over steps that are not read: the state's decay, and a factor of the covariance of what comes in.
 #[derive(Clone, Debug)]
 struct Jump {
@@ -131,16 +141,16 @@ impl BltProcess {
         for (i, &buffer) in blt.row().iter().enumerate() {
             (omega[i], rates[i]) = buffer;
         }
-        let mut jumps = Vec::new();
-        jumps.resize_with(size.next_power_of_two().min(MOST_JUMPS) as usize, || None);
+        let mut jumps = Vec::with_capacity(places(size));
+        jumps.resize_with(places(size), || None);
         Self { blt, scale, omega, rates, jumps }
     }
 
     /// Where a jump of this length is kept.
     #[inline]
     fn place(&self, skipped: u64) -> usize {
-        // The middle bits of a product depend on all of the length.
-        (skipped.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40) as usize & (self.jumps.len() - 1)
+        // The upper bits of a product depend on all bits of the length.
+        (skipped.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 58) as usize & (self.jumps.len() - 1)
     }
 
     /// The state at the step that is read, after a jump.
@@ -164,10 +174,11 @@ impl BltProcess {
     fn read(&self, state: &Buffers, normal: f64) -> Reading {
         let z = self.scale * normal;
         let mut reading = Reading { state: [0.0; MAX_BUFFERS], buffers: self.blt.buffers(), noise: z };
-        for i in 0..MAX_BUFFERS {
-            reading.noise += self.omega[i] * state[i];
+        let parameters = self.omega.iter().zip(&self.rates);
+        for ((next, state), (omega, rate)) in reading.state.iter_mut().zip(state).zip(parameters) {
+            reading.noise += omega * state;
             // lambda s + z, without rounding lambda.
-            reading.state[i] = state[i] + (z - self.rates[i] * state[i]);
+            *next = state + (z - rate * state);
         }
         reading
     }
