@@ -5,7 +5,7 @@ mod common;
 use chacha20::ChaCha12Rng;
 use common::{Failing, Recorder, rng};
 use fastgame_core::rand_core::{Rng, SeedableRng, TryCryptoRng, TryRng};
-use fastgame_core::{Cells, ContinualCounter, ContinualVector, Error, Zcdp};
+use fastgame_core::{Cells, ContinualCounter, ContinualVector, Error, Mechanism, Zcdp};
 
 type Read = (u64, Option<usize>, &'static [u64]);
 
@@ -31,13 +31,16 @@ fn request(read: Read) -> Cells<'static, u64> {
     }
 }
 
-fn vector() -> ContinualVector {
-    ContinualVector::builder(1 << 30, Zcdp::new(0.01).unwrap()).blocks(&[3, 1, 2]).build().unwrap()
+const MECHANISMS: [Mechanism; 2] = [Mechanism::Tree, Mechanism::Blt { buffers: Some(3) }];
+
+fn vector(mechanism: Mechanism) -> ContinualVector {
+    let builder = ContinualVector::builder(1 << 30, Zcdp::new(0.01).unwrap()).blocks(&[3, 1, 2]);
+    builder.mechanism(mechanism).build().unwrap()
 }
 
 /// The words that a healthy read takes from this generator.
-fn words(reads: &[Read], seed: u64) -> u64 {
-    let mut vector = vector();
+fn words(mechanism: Mechanism, reads: &[Read], seed: u64) -> u64 {
+    let mut vector = vector(mechanism);
     let (last, before) = reads.split_last().unwrap();
     for &read in before {
         vector.advance(read.0).unwrap();
@@ -51,13 +54,19 @@ fn words(reads: &[Read], seed: u64) -> u64 {
 
 #[test]
 fn a_failure_at_any_word_of_any_read_leaves_everything_as_it_was() {
+    for mechanism in MECHANISMS {
+        fail_at_any_word_of_any_read(mechanism);
+    }
+}
+
+fn fail_at_any_word_of_any_read(mechanism: Mechanism) {
     let mut failures = 0;
     for at in 0..READS.len() {
         // Seeds, so that the samplers' rare branches (two or three words a normal) are cut short too.
         for seed in 0..30 {
-            let needed = words(&READS[..=at], seed);
+            let needed = words(mechanism, &READS[..=at], seed);
             for healthy in 0..=needed {
-                let (mut vector, mut twin) = (vector(), vector());
+                let (mut vector, mut twin) = (vector(mechanism), vector(mechanism));
                 let (mut after, mut twin_after) = (rng(77), rng(77));
                 for (i, &read) in READS.iter().enumerate() {
                     vector.advance(read.0).unwrap();
@@ -100,12 +109,14 @@ fn a_failure_at_any_word_of_any_read_leaves_everything_as_it_was() {
 
 #[test]
 fn the_release_itself_fails_closed() {
-    let mut vector = vector();
-    let error = vector.release_all(&mut Failing::after(3, 1)).unwrap_err();
-    assert_eq!(error, Error::Entropy);
-    assert_eq!(error.to_string(), "the random generator failed; nothing was released and nothing has changed");
-    assert!(!vector.is_sealed());
-    assert_eq!(vector.update(&[(0u64, 1i64)]), Ok(0));
+    for mechanism in MECHANISMS {
+        let mut vector = vector(mechanism);
+        let error = vector.release_all(&mut Failing::after(3, 1)).unwrap_err();
+        assert_eq!(error, Error::Entropy);
+        assert_eq!(error.to_string(), "the random generator failed; nothing was released and nothing has changed");
+        assert!(!vector.is_sealed());
+        assert_eq!(vector.update(&[(0u64, 1i64)]), Ok(0));
+    }
 
     let mut counter = ContinualCounter::new(ContinualVector::builder(9, Zcdp::new(0.5).unwrap())).unwrap();
     assert_eq!(counter.release(&mut Failing::after(0, 1)), Err(Error::Entropy));
@@ -115,14 +126,16 @@ fn the_release_itself_fails_closed() {
 
 #[test]
 fn a_repeat_needs_no_entropy() {
-    let mut vector = vector();
-    let values = vector.release_all(&mut rng(1)).unwrap();
-    let mut dead = Failing::after(0, 1);
-    assert_eq!(vector.release_all(&mut dead).unwrap(), values);
-    assert_eq!(vector.release(&[3u64], &mut dead).unwrap(), [values[3]]);
-    assert_eq!(dead.refused, 0);
-    vector.advance(2).unwrap();
-    assert_eq!(vector.release(&[3u64], &mut dead), Err(Error::Entropy));
+    for mechanism in MECHANISMS {
+        let mut vector = vector(mechanism);
+        let values = vector.release_all(&mut rng(1)).unwrap();
+        let mut dead = Failing::after(0, 1);
+        assert_eq!(vector.release_all(&mut dead).unwrap(), values);
+        assert_eq!(vector.release(&[3u64], &mut dead).unwrap(), [values[3]]);
+        assert_eq!(dead.refused, 0);
+        vector.advance(2).unwrap();
+        assert_eq!(vector.release(&[3u64], &mut dead), Err(Error::Entropy));
+    }
 }
 
 /// Panics where a fallible source behind an `unwrap` would: at the n-th word.
@@ -156,9 +169,10 @@ fn a_generator_that_panics_at_any_word_leaves_every_later_answer_noised() {
 
     // A mark that is left behind would make the cell's next answer its exact value, or old noise on new data.
     let healthy = || ChaCha12Rng::from_seed([7; 32]);
-    for words in 0..12 {
-        for read_before in [false, true] {
-            let mut vector = ContinualVector::builder(1 << 20, Zcdp::new(0.5).unwrap()).cells(20).build().unwrap();
+    for words in 0..24 {
+        for (read_before, mechanism) in [false, true].into_iter().flat_map(|read| MECHANISMS.map(|it| (read, it))) {
+            let builder = ContinualVector::builder(1 << 20, Zcdp::new(0.5).unwrap()).cells(20);
+            let mut vector = builder.mechanism(mechanism).build().unwrap();
             vector.update(&[(3u64, 1i64)]).unwrap();
             if read_before {
                 vector.release(&[3u64, 4, 5], &mut healthy()).unwrap();
