@@ -256,9 +256,19 @@ impl Plan {
         self.cells_read(keys).saturating_mul(self.calibration.draws_of_cell())
     }
 
-    /// Memory in bytes before anything is read: 8 a cell, and the hash functions.
+    /// Memory in bytes before anything is read: 8 a cell, the hash functions, and what the noise keeps beside the cells.
     pub fn memory_at_start(&self) -> u64 {
-        self.size.saturating_mul(8).saturating_add(self.beside)
+        self.size.saturating_mul(8).saturating_add(self.beside + self.beside_cells())
+    }
+
+    /// What the noise keeps beside the cells.
+    fn beside_cells(&self) -> u64 {
+        let bytes = match self.calibration.kind() {
+            Kind::GaussianTree => 0,
+            Kind::LaplaceTree => Laplace::bytes_for(self.calibration.levels()),
+            Kind::Blt(blt) => BltProcess::bytes_for(blt.buffers(), self.size),
+        };
+        bytes as u64
     }
 
     /// A bound on the memory in bytes whatever is read and when, if cells are read all together (a tree path of sums for
@@ -266,12 +276,7 @@ impl Plan {
     /// less: about 5 sums a cell after 15 reads at random times, 9 after 250.
     pub fn memory_at_most(&self, together: bool) -> u64 {
         let (path, head) = self.calibration.words_of_cell();
-        let process = match self.calibration.kind() {
-            Kind::GaussianTree => 0,
-            Kind::LaplaceTree => Laplace::bytes_for(self.calibration.levels()) as u64,
-            Kind::Blt(blt) => BltProcess::bytes_for(blt.buffers(), self.size) as u64,
-        };
-        let fixed = (FIXED_BYTES * (1 + self.blocks) + process).saturating_add(self.beside);
+        let fixed = (FIXED_BYTES * (1 + self.blocks)).saturating_add(self.beside + self.beside_cells());
         let counters_and_paths = self.size.saturating_mul(8 * (1 + path)).saturating_add(fixed);
         // A single cell is always read together with all the others.
         if together || self.size == 1 {

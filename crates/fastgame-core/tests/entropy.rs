@@ -5,7 +5,7 @@ mod common;
 use chacha20::ChaCha12Rng;
 use common::{Failing, Recorder, rng};
 use fastgame_core::rand_core::{Rng, SeedableRng, TryCryptoRng, TryRng};
-use fastgame_core::{Cells, ContinualCounter, ContinualVector, Error, Loss, PureDp, Zcdp};
+use fastgame_core::{Cells, ContinualCounter, ContinualVector, Error, Loss, Mechanism, PureDp, Zcdp};
 
 type Read = (u64, Option<usize>, &'static [u64]);
 
@@ -31,26 +31,34 @@ fn request(read: Read) -> Cells<'static, u64> {
     }
 }
 
+/// A kind of noise.
+type Noise = (Mechanism, Loss);
+
 fn vector() -> ContinualVector {
-    vector_under(gaussian())
+    vector_with(gaussian())
 }
 
-fn vector_under(budget: Loss) -> ContinualVector {
-    ContinualVector::builder(1 << 30, budget).blocks(&[3, 1, 2]).build().unwrap()
+fn vector_with((mechanism, budget): Noise) -> ContinualVector {
+    ContinualVector::builder(1 << 30, budget).mechanism(mechanism).blocks(&[3, 1, 2]).build().unwrap()
 }
 
-fn gaussian() -> Loss {
-    Zcdp::new(0.01).unwrap().into()
+fn gaussian() -> Noise {
+    (Mechanism::Tree, Zcdp::new(0.01).unwrap().into())
+}
+
+/// Up to four normals a read.
+fn blt() -> Noise {
+    (Mechanism::Blt { buffers: Some(3) }, Zcdp::new(0.01).unwrap().into())
 }
 
 /// Its noise is a Laplace tree: up to six gamma variables a read, some of which take more than two words.
-fn pure() -> Loss {
-    PureDp::new(0.1).unwrap().into()
+fn pure() -> Noise {
+    (Mechanism::Tree, PureDp::new(0.1).unwrap().into())
 }
 
 /// The words that a healthy read takes from this generator.
-fn words(budget: Loss, reads: &[Read], seed: u64) -> u64 {
-    let mut vector = vector_under(budget);
+fn words(noise: Noise, reads: &[Read], seed: u64) -> u64 {
+    let mut vector = vector_with(noise);
     let (last, before) = reads.split_last().unwrap();
     for &read in before {
         vector.advance(read.0).unwrap();
@@ -69,17 +77,22 @@ fn a_failure_at_any_word_of_any_read_leaves_everything_as_it_was() {
 }
 
 #[test]
+fn a_failure_at_any_word_of_any_read_of_a_blt_leaves_everything_as_it_was() {
+    fail_everywhere(blt(), 15);
+}
+
+#[test]
 fn a_failure_at_any_word_of_any_read_of_a_laplace_tree_leaves_everything_as_it_was() {
     fail_everywhere(pure(), 15);
 }
 
-fn fail_everywhere(budget: Loss, seeds: u64) {
+fn fail_everywhere(noise: Noise, seeds: u64) {
     let mut failures = 0;
     for at in 0..READS.len() {
         for seed in 0..seeds {
-            let needed = words(budget, &READS[..=at], seed);
+            let needed = words(noise, &READS[..=at], seed);
             for healthy in 0..=needed {
-                let (mut vector, mut twin) = (vector_under(budget), vector_under(budget));
+                let (mut vector, mut twin) = (vector_with(noise), vector_with(noise));
                 let (mut after, mut twin_after) = (rng(77), rng(77));
                 for (i, &read) in READS.iter().enumerate() {
                     vector.advance(read.0).unwrap();
@@ -178,9 +191,12 @@ fn a_generator_that_panics_at_any_word_leaves_every_later_answer_noised() {
 
     // A mark that is left behind would make the cell's next answer its exact value, or old noise on new data.
     let healthy = || ChaCha12Rng::from_seed([7; 32]);
-    for (words, budget) in (0..12).map(|words| (words, gaussian())).chain((0..60).map(|words| (words, pure()))) {
+    let all = |count, noise: Noise| (0..count).map(move |words| (words, noise));
+    for (words, noise) in all(12, gaussian()).chain(all(24, blt())).chain(all(60, pure())) {
         for read_before in [false, true] {
-            let mut vector = ContinualVector::builder(1 << 20, budget).cells(20).build().unwrap();
+            let (mechanism, budget) = noise;
+            let builder = ContinualVector::builder(1 << 20, budget).mechanism(mechanism).cells(20);
+            let mut vector = builder.build().unwrap();
             vector.update(&[(3u64, 1i64)]).unwrap();
             if read_before {
                 vector.release(&[3u64, 4, 5], &mut healthy()).unwrap();

@@ -9,7 +9,7 @@
 //!
 //! `e_i = 1 - lambda_i` goes down to 1e-19, so everything is computed from `e_i`. With `kappa_i` the roots of `1 + sum_k omega_k /
 //! (e_k - x)`, partial fractions give `c_j = c_inf + sum_i g_i (1 - kappa_i)^j` with positive `c_inf` and `g_i`: sums of positive
-//! terms, so nothing cancels. `max kappa < 1` proves that `c` is positive and decreases (`docs/mechanisms.md`).
+//! terms, so nothing cancels. `max kappa < 1` proves that `c` is positive and decreases. Proofs: `docs/proof-blt.md`.
 
 use alloc::vec;
 
@@ -59,6 +59,11 @@ impl Blt {
         Ok(all().find(|blt| objective(blt) <= NEAR_BEST * best).unwrap_or(Self { row: &[] }))
     }
 
+    #[cfg(test)]
+    pub(crate) fn of_row(row: Row) -> Self {
+        Self { row }
+    }
+
     /// Pairs of omega and `1 - lambda`.
     pub(crate) fn row(&self) -> Row {
         self.row
@@ -90,7 +95,7 @@ impl Blt {
     ///
     /// The shift is `c_j - c_{j-l}`, of squared norm `f(l) = |c|^2_T + |c|^2_{T-l} - 2 sum_j c_j c_{j+l}`; later insertions cut it off.
     /// Both sums decrease as `l` grows, so `f <= |c|^2_T + |c|^2_{T-a} - 2 sum_j c_j c_{j+b}` for `a <= l <= b`: intervals are
-    /// halved until that is close to a value of `f`.
+    /// halved until that is close to a value of `f`. At most 0.4 ms (10 buffers); `docs/proof-blt.md`, section 4.
     pub(crate) fn lifetime(&self, steps: u64) -> f64 {
         let strategy = Strategy::new(self.row);
         let all = strategy.correlation(steps, 0);
@@ -180,12 +185,13 @@ impl Strategy {
 
     /// `sum over j < n of c_j c_{j + lag}`.
     fn correlation(&self, n: u64, lag: u64) -> f64 {
+        let decays = self.terms.map(|(_, kappa)| Decay::new(kappa, n));
         let mut sum = self.inf * self.inf * n as f64;
-        for &(g, kappa) in self.terms() {
-            let (decay, shifted) = (Decay::new(kappa, n), exp(lag as f64 * ln_1p(-kappa)));
+        for (&(g, kappa), decay) in self.terms().iter().zip(&decays) {
+            let shifted = exp(lag as f64 * ln_1p(-kappa));
             sum += self.inf * g * (1.0 + shifted) * decay.sum();
-            for &(other, rate) in self.terms() {
-                sum += g * other * shifted * decay.products(&Decay::new(rate, n));
+            for (&(other, _), with) in self.terms().iter().zip(&decays) {
+                sum += g * other * shifted * decay.products(with);
             }
         }
         sum

@@ -337,7 +337,7 @@ impl Process for BltProcess {
             z[..count].iter_mut().for_each(|z| *z = self.scale * standard_normal(rng));
             let mut total = z;
             for (i, (next, &(omega, rate))) in states.iter_mut().zip(row).enumerate() {
-                let state = stack.get(i).map(|state| &state[cells.clone()]);
+                let state = stack.get(i).filter(|_| !step_move.first).map(|state| &state[cells.clone()]);
                 let mut jumped = [0.0; CHUNK];
                 let arrived = match (state, jump) {
                     (Some(state), None) => state,

@@ -224,6 +224,10 @@ impl<P: Process> CellNoise<P> {
             if own {
                 // Keeps the arrays aligned; an entry of a cell with a record of its own is never read.
                 arrays.iter_mut().for_each(|array| array.push(value));
+                if shared.is_some() {
+                    // What the process keeps for the shared move may have made room for that of this cell.
+                    process.next(last, step);
+                }
             }
             pending.values.push(P::noise(value));
         }
@@ -357,6 +361,10 @@ impl<P: Process> CellNoise<P> {
 
 #[cfg(test)]
 impl<P: Process> CellNoise<P> {
+    pub(crate) fn process(&self) -> &P {
+        &self.process
+    }
+
     /// The number of cells that were read on their own.
     pub(crate) fn held(&self) -> u64 {
         self.cells.held()
