@@ -242,8 +242,8 @@ def limits():
     return (
         f"Among all matrices, triangular Toeplitz or not, the worst release of the best known has about {of_best:.2f} "
         f"of this variance at $T = 2^{{{PICTURE_LEVEL}}}$, and none has less than about {of_least:.2f} (Henzinger, "
-        f"Kalinin and Upadhyay, 2025). At $T = 2$ `tree`, which is not Toeplitz, has {ratio('tree', 2):.2f} of it, and `blt` "
-        f"{small:.2f} times the variance of `tree`; from $T = 3$ on `blt` has less.\n"
+        f"Kalinin and Upadhyay, 2025). At $T = 2$ `tree`, which is not Toeplitz, has {ratio('tree', 2):.2f} of it, and "
+        f"`blt` {small:.2f} times the variance of `tree`; from $T = 3$ on `blt` has less.\n"
     )
 
 

@@ -84,3 +84,15 @@ def test_long_sums_go_on_where_short_ones_end(tables: Any, monkeypatch: pytest.M
 def test_the_laplace_factor_of_plans_is_the_formula(tables: Any, level: int) -> None:
     assert np.isclose(tables.factor(2**level), level // 2 + 1)
     assert np.isclose(tables.factor(2**level, "lifetime"), max(1, level))
+
+
+def test_the_readme_has_the_same_numbers(tables: Any) -> None:
+    text = (SCRIPT.parents[1] / "README.md").read_text(encoding="utf-8")
+    for word in ("tree-paper", "tree", "blt"):
+        row = next(line for line in text.splitlines() if line.startswith(f'| `"{word}"`'))
+        assert f" {tables.std(word, 8760):.2f} |" in row
+    assert f"up to {tables.plan('blt', 8760).variables} |" in text
+    last = 2**tables.PICTURE_LEVEL
+    assert f"`blt` has {tables.std('blt', last) / tables.std('tree-paper', last):.2f} of the paper's" in text
+    assert f" {tables.ratio('blt', last):.4f} times the variance" in text
+    assert f"in the place of {tables.plan('blt', last).buffers}." in text
