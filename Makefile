@@ -106,6 +106,7 @@ docs: $(STAMPS)/extra-bench ## Rust documentation, and the numbers that stand in
 	$(CARGO) doc --locked --no-deps -p fastgame-core
 	$(BIN)/python scripts/sampler_bound.py --write
 	$(BIN)/python scripts/join_tables.py --write
+	$(BIN)/python scripts/mechanism_tables.py --write
 
 .PHONY: clean
 clean: ## Remove what was built, the virtual environment too

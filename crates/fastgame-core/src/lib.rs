@@ -1,9 +1,14 @@
 //! Statistics of changing data, released at any time step, under one privacy guarantee for all answers together.
 //!
-//! This crate is the mathematics of fastgame: counters, vectors, CountSketches and range counts under continual observation with the noise of the
-//! binary tree mechanism, drawn only for what is read, when it is read, in constant time. It implements "A Fast
-//! Gaussian Mechanism under Continual Observation, with Applications" (Pagh and Sejer, 2026), with an exact
-//! calibration; for the same privacy the paper's has 1.8 times the variance at a year of hours, 2.1 times at 2^62 steps.
+//! This crate is the mathematics of fastgame: counters, vectors, CountSketches, range counts and sizes of joins under
+//! continual observation, with correlated noise that is drawn only for what is read, when it is read, in constant time. It
+//! implements "A Fast Gaussian Mechanism under Continual Observation, with Applications" (Pagh and Sejer, 2026), with an
+//! exact calibration; for the same privacy the paper's has 1.8 times the variance at a year of hours, 2.1 times at 2^62
+//! steps.
+//!
+//! How noise is correlated is a parameter of every structure ([`Mechanism`]; `docs/mechanisms.md`): the Gaussian binary
+//! tree, which is the fastest, or buffered linear Toeplitz noise, which has about half its variance. A pure budget
+//! ([`PureDp`]) is spent on a tree of Laplace noise. Guarantees and proofs: `docs/guarantees.md`.
 //!
 //! ```
 //! use chacha20::{ChaCha12Rng, rand_core::SeedableRng};
