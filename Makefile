@@ -62,6 +62,7 @@ lint: $(STAMPS)/extra-test ## Formatting, lints and types, of Rust and Python
 	$(BIN)/mypy
 	$(BIN)/python -m mypy.stubtest --mypy-config-file pyproject.toml fastgame._core fastgame._results
 	$(BIN)/python scripts/sampler_bound.py --check
+	$(BIN)/python scripts/blt_table.py --check
 	$(BIN)/python scripts/sampler_bound.py --tables "$$($(CARGO) metadata --locked --format-version 1 | $(RAND_DISTR_TABLES))"
 
 .PHONY: rust-test
@@ -83,6 +84,7 @@ test-slow: $(STAMPS)/extra-test ## The heavy statistics, up to an hour
 	@# Figures of docs/sketches.md that the quick tests find.
 	$(CARGO) test --locked --release -p fastgame-core hash -- --nocapture
 	$(CARGO) test --locked --release -p fastgame-core --test sketch -- --nocapture
+	$(BIN)/python scripts/blt_table.py --check --all
 	$(BIN)/python -m pytest -q -m slow
 
 .PHONY: bench
@@ -92,6 +94,7 @@ bench: $(STAMPS)/extra-bench ## Time everything beside its baselines (criterion,
 	$(BIN)/python scripts/sketch_speed.py
 	$(BIN)/python scripts/replay_speed.py
 	$(BIN)/python scripts/range_tables.py
+	$(BIN)/python scripts/mechanism_speed.py
 
 .PHONY: bench-check
 bench-check: ## Count the instructions of hot paths (valgrind) and compare with benches/instructions.json

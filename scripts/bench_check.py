@@ -38,7 +38,9 @@ RUNS: dict[str, tuple[int, int]] = {
     **{f"batch/{access}/62": (4_096, 16_384) for access in ACCESSES},
     "batch/sparse/40": (4_096, 16_384),
     "sweep/62": (16 << 10, 64 << 10),
-    **{f"{mechanism}/{shape}": (16 << 10, 64 << 10) for mechanism in ("blt", "laplace") for shape in ("sweep", "batch")},
+    **{
+        f"{mechanism}/{shape}": (16 << 10, 64 << 10) for mechanism in ("blt", "laplace") for shape in ("sweep", "batch")
+    },
     "counter/62": (4_096, 16_384),
     "update/one": (4_096, 16_384),
     "update/sparse": (16 << 10, 64 << 10),

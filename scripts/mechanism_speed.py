@@ -1,0 +1,89 @@
+#!/usr/bin/env python3
+"""How long reads take under each mechanism: the table of docs/mechanisms.md, from one run of the benchmark.
+
+    cargo bench -p fastgame-bench --bench mechanisms     # some minutes; on a machine that does nothing else
+    mechanism_speed.py                                   # print the table
+    mechanism_speed.py --write                           # put it into docs/mechanisms.md
+
+Times are criterion's medians. They depend on the machine; their ratios, all from the same run, do less.
+"""
+
+import argparse
+import json
+import platform
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+DOCS = ROOT / "docs" / "mechanisms.md"
+BEGIN, END = "<!-- begin: scripts/mechanism_speed.py -->", "<!-- end -->"
+RESULTS = ROOT / "target" / "criterion"
+#: Cells a read of the benchmark.
+CELLS = {"sweep": 4096, "batch": 512, "call": 1}
+#: Mechanism -> normals that a sweep needs, at a jump of one step and at a longer one. The tree draws one, and in half of
+#: such reads two.
+NORMALS = {"tree": (1.5, 1.5), "blt 3": (1, 4), "blt 5": (1, 6), "blt 8": (1, 9), "laplace": None}
+NAMES = {"tree": "`tree`", "laplace": "Laplace tree"}
+
+
+def median(group, name):
+    """In nanoseconds."""
+    path = RESULTS / f"mechanism_{group}" / name / "new" / "estimates.json"
+    try:
+        return json.loads(path.read_text())["median"]["point_estimate"]
+    except FileNotFoundError:
+        sys.exit(f"there is no {path.relative_to(ROOT)}: run cargo bench -p fastgame-bench --bench mechanisms")
+
+
+def processor():
+    """What the kernel calls it."""
+    info = Path("/proc/cpuinfo")
+    lines = info.read_text().splitlines() if info.exists() else []
+    return next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), platform.machine())
+
+
+def table():
+    normal = median("normals", "6 a cell") / 6 / CELLS["sweep"]
+    jumps = ("jump 1", "jump 2_30")
+    heads = ["sweep of 4,096, jump 1", "over its normals", "jump $2^{30}$", "over its normals"]
+    heads += [
+        "512 cells, jump 1",
+        "jump $2^{30}$",
+        "ratio",
+        "one cell, jump 1",
+        "jump $2^{30}$",
+        "ratio",
+        "random jumps",
+    ]
+    lines = [["ns a cell", *heads], ["---", *["---:"] * len(heads)]]
+    for name, needed in NORMALS.items():
+        words = name.split()
+        shown = NAMES.get(name) or f"`{words[0]}`, {words[1]} buffers"
+        row = [shown]
+        for i, jump in enumerate(jumps):
+            each = median(f"sweep_{jump}", name) / CELLS["sweep"]
+            row += [f"{each:.0f}", f"{each / (needed[i] * normal):.1f}" if needed else "–"]
+        for shape in ("batch", "call"):
+            near, far = (median(f"{shape}_{jump}", name) / CELLS[shape] for jump in jumps)
+            row += [f"{near:.0f}", f"{far:.0f}", f"{far / near:.2f}"]
+        row.append(f"{median('call_random jumps', name):.0f}")
+        lines.append(row)
+    text = "\n".join("| " + " | ".join(line) + " |" for line in lines)
+    return f"{text}\n\nOne normal takes {normal:.1f} ns here. ({processor()}, one thread.)"
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--write", action="store_true", help="put the table into docs/mechanisms.md")
+    text = table()
+    if not parser.parse_args().write:
+        print(text)
+        return
+    page = DOCS.read_text()
+    before, _, rest = page.partition(BEGIN)
+    _, _, after = rest.partition(END)
+    DOCS.write_text(f"{before}{BEGIN}\n\n{text}\n\n{END}{after}")
+
+
+if __name__ == "__main__":
+    main()
