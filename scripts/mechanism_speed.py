@@ -20,8 +20,8 @@ BEGIN, END = "<!-- begin: scripts/mechanism_speed.py -->", "<!-- end -->"
 RESULTS = ROOT / "target" / "criterion"
 #: Cells a read of the benchmark.
 CELLS = {"sweep": 4096, "batch": 512, "call": 1}
-#: Mechanism -> normals that a sweep needs, at a jump of one step and at a longer one. The tree draws one, and in half of
-#: such reads two.
+#: Mechanism -> normals that a sweep needs, at a jump of one step and at a longer one. The tree draws one, and in half
+#: of such reads two.
 NORMALS = {"tree": (1.5, 1.5), "blt 3": (1, 4), "blt 5": (1, 6), "blt 8": (1, 9), "laplace": None}
 NAMES = {"tree": "`tree`", "laplace": "Laplace tree"}
 
@@ -46,15 +46,9 @@ def table():
     normal = median("normals", "6 a cell") / 6 / CELLS["sweep"]
     jumps = ("jump 1", "jump 2_30")
     heads = ["sweep of 4,096, jump 1", "over its normals", "jump $2^{30}$", "over its normals"]
-    heads += [
-        "512 cells, jump 1",
-        "jump $2^{30}$",
-        "ratio",
-        "one cell, jump 1",
-        "jump $2^{30}$",
-        "ratio",
-        "random jumps",
-    ]
+    for cells in ("512 cells", "one cell"):
+        heads += [f"{cells}, jump 1", "jump $2^{30}$", "ratio"]
+    heads.append("random jumps")
     lines = [["ns a cell", *heads], ["---", *["---:"] * len(heads)]]
     for name, needed in NORMALS.items():
         words = name.split()

@@ -37,9 +37,9 @@ def least_shift(paths: sparse.csr_matrix, shift: npt.NDArray[np.float64]) -> flo
 def worst(levels: int, protect: str) -> float:
     """The largest of all shifts that one unit of norm one can make."""
     paths, steps = path_matrix(levels), np.arange(1 << levels)
-    units: list[tuple[int, int]] = [(start, steps.size) for start in steps]
+    units = [(start, steps.size) for start in range(steps.size)]
     if protect == "lifetime":
-        units += [(start, end) for end in steps for start in range(end)]
+        units += [(start, end) for end in range(steps.size) for start in range(end)]
     if levels == 6:
         # Some seconds for all of them: every boundary, and of the intervals those that meet at the root.
         units = [(start, end) for start, end in units if end == steps.size or start < steps.size // 2 <= end]
