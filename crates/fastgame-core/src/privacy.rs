@@ -935,8 +935,9 @@ mod tests {
             assert!(epsilon >= expected && epsilon <= own);
             assert!(pure(own).loss().delta(epsilon).unwrap() <= delta);
         }
-        assert_eq!(name_of(pure(1.0).loss().epsilon(0.0)), "delta");
+        assert_eq!(pure(1.0).loss().epsilon(0.0), Ok(1.0));
         assert_eq!(name_of(pure(1.0).loss().epsilon(1.0)), "delta");
+        assert_eq!(name_of(pure(1.0).loss().epsilon(-1e-9)), "delta");
     }
 
     /// The least type II error of a test of randomised response whose type I error is `alpha`, `beta = 1 - alpha`.

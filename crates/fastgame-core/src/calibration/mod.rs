@@ -124,10 +124,7 @@ impl Calibration {
     /// The standard deviation of the noise of a release at a step, `1..=horizon`: `s sqrt(h + 1)` at each step of a tree; that
     /// of a BLT grows.
     pub fn release_std_at(&self, step: u64) -> f64 {
-        match self.kind {
-            Kind::GaussianTree | Kind::LaplaceTree => self.scale * sqrt(f64::from(self.levels() + 1)),
-            Kind::Blt(blt) => self.scale * sqrt(blt.variance(step)),
-        }
+        self.release_law(step).std()
     }
 
     /// The standard deviation of the noise of a release at the last step, where it is largest.
@@ -157,9 +154,11 @@ impl Calibration {
 
     /// The law of the noise of a release at a step; a tree's is the same at each.
     pub(crate) fn release_law(&self, step: u64) -> ReleaseLaw {
+        let nodes = self.levels() + 1;
         match self.kind {
-            Kind::LaplaceTree => ReleaseLaw::Laplace { scale: self.laplace_scale(), nodes: self.levels() + 1 },
-            Kind::GaussianTree | Kind::Blt(_) => ReleaseLaw::Normal { std: self.release_std_at(step) },
+            Kind::GaussianTree => ReleaseLaw::Normal { std: self.scale * sqrt(f64::from(nodes)) },
+            Kind::LaplaceTree => ReleaseLaw::Laplace { scale: self.laplace_scale(), nodes },
+            Kind::Blt(blt) => ReleaseLaw::Normal { std: self.scale * sqrt(blt.variance(step)) },
         }
     }
 }
