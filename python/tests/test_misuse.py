@@ -327,7 +327,7 @@ def test_missing_and_positional_arguments_are_refused() -> None:
 
 
 WORDS = {
-    "mechanism": ("tree", "tree-paper"),
+    "mechanism": ("tree", "tree-paper", "blt"),
     "protect": ("update", "lifetime"),
     "on_excess": ("error", "clip"),
     "invalid": ("raise", "drop"),
@@ -338,7 +338,7 @@ WORDS = {
 def test_a_word_that_is_none_of_the_allowed_is_refused_with_them(name: str) -> None:
     allowed = " or ".join(f'"{word}"' for word in WORDS[name])
     given: Any
-    for given in ["", "Tree", "update ", "blt", "error\0", "é"]:
+    for given in ["", "Tree", "update ", "forest", "BLT", "error\0", "é"]:
         with pytest.raises(ValueError, match=rf"{name} must be {allowed}; .* was given"):
             fg.ContinualCounter(horizon=8, privacy=PRIVACY, **{name: given})
     for given in [None, 1, b"tree", True, ["tree"], fg.Zcdp]:
