@@ -6,6 +6,7 @@
 use crate::calibration::Calibration;
 use crate::error::{Error, Result};
 use crate::math::sqrt;
+use crate::mechanism::blt::bytes_of_jumps;
 use crate::mechanism::store::shared_bytes;
 use crate::profile::FrequencyProfile;
 use crate::profile::law::RowLaw;
@@ -254,9 +255,14 @@ impl Plan {
         self.cells_read(keys).saturating_mul(self.calibration.draws_of_cell())
     }
 
-    /// Memory in bytes before anything is read: 8 a cell, and the hash functions.
+    /// Memory in bytes before anything is read: 8 a cell, the hash functions, and the jumps that a BLT keeps.
     pub fn memory_at_start(&self) -> u64 {
-        self.size.saturating_mul(8).saturating_add(self.beside)
+        self.size.saturating_mul(8).saturating_add(self.beside).saturating_add(self.bytes_of_jumps())
+    }
+
+    /// Of a BLT; others keep none.
+    fn bytes_of_jumps(&self) -> u64 {
+        self.calibration.buffers().map_or(0, |buffers| bytes_of_jumps(buffers, self.size))
     }
 
     /// A bound on the memory in bytes whatever is read and when, if cells are read all together (a tree path of sums for
@@ -264,7 +270,7 @@ impl Plan {
     /// less: about 5 sums a cell after 15 reads at random times, 9 after 250.
     pub fn memory_at_most(&self, together: bool) -> u64 {
         let (path, head) = self.calibration.words_of_cell();
-        let fixed = (FIXED_BYTES * (1 + self.blocks)).saturating_add(self.beside);
+        let fixed = (FIXED_BYTES * (1 + self.blocks)).saturating_add(self.beside).saturating_add(self.bytes_of_jumps());
         let counters_and_paths = self.size.saturating_mul(8 * (1 + path)).saturating_add(fixed);
         // A single cell is always read together with all the others.
         if together || self.size == 1 {

@@ -32,6 +32,16 @@ const MOST_JUMPS: u64 = 64;
 /// Cells of a sweep that are drawn at a time.
 const CHUNK: usize = 64;
 
+/// How many jumps a vector of `size` cells keeps: a power of two.
+fn places(size: u64) -> usize {
+    size.min(MOST_JUMPS).next_power_of_two() as usize
+}
+
+/// Bytes of the jumps that a vector of `size` cells keeps, from its start on.
+pub(crate) fn bytes_of_jumps(buffers: usize, size: u64) -> u64 {
+    (places(size) * (size_of::<(u64, usize)>() + buffers * (buffers + 1) * size_of::<f64>())) as u64
+}
+
 /// A jump over steps that are not read: the state's decay, and a factor of the covariance of what comes in.
 #[derive(Clone, Copy, Debug)]
 struct Jump {
@@ -194,8 +204,7 @@ macro_rules! with_constant {
 impl BltProcess {
     /// For a vector of `size` cells.
     pub(crate) fn new(blt: Blt, scale: f64, size: u64) -> Self {
-        let places = size.next_power_of_two().min(MOST_JUMPS) as usize;
-        Self { blt, scale, jumps: Jumps::new(blt.buffers(), places) }
+        Self { blt, scale, jumps: Jumps::new(blt.buffers(), places(size)) }
     }
 
     /// One read from a state, as a linear map of the normals that it takes.
