@@ -55,7 +55,8 @@ def write(structure: Any, element: int) -> None:
     """Adds 1 to an element; of a join, on both sides."""
     sides = [structure.left, structure.right] if isinstance(structure, fg.JoinSize) else [structure]
     for side in sides:
-        side.update(element)
+        flat = isinstance(side, fg.RangeCounter) and len(side.shape) > 1
+        side.update((element,) * len(side.shape) if flat else element)
 
 
 def whole(released: Any) -> Any:
@@ -98,7 +99,7 @@ STRUCTURES: dict[str, Callable[..., Any]] = {
     "range": lambda **given: fg.RangeCounter(**{"shape": 30, "hash_seed": 1, **given}),
     "grid": lambda **given: fg.RangeCounter(**{"shape": (9, 5), "hash_seed": 1, **given}),
     "sketched grid": lambda **given: fg.RangeCounter(
-        **{"shape": (60, 50), "width": 16, "depth": 3, "hash_seed": 1, **given}
+        **{"shape": (20, 15), "width": 8, "depth": 3, "hash_seed": 1, **given}
     ),
     "join": lambda **given: fg.JoinSize(**{"width": 32, "depth": 3, "hash_seed": 1, **given}),
 }
