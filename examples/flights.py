@@ -131,7 +131,7 @@ def print_report(year: Year, names: list[tuple[str, str]], promised: tuple[float
     print(f"\n{inside.size:,} numbers were released; {inside.mean():.1%} lie within the promised error.")
 
 
-def print_cost(spent: fg.Zcdp) -> None:
+def print_cost(spent: fg.Budget) -> None:
     """What all that was released costs."""
     epsilon = math.ceil(spent.epsilon(DELTA) * 1000) / 1000  # rounded up, as it is a promise
     print(f"\nAll of this together cost rho = {spent.rho:g}, by the exact curve ({epsilon:.3f}, {DELTA:g})-DP, for")
@@ -150,7 +150,7 @@ def write_csv(path: Path, year: Year, names: list[tuple[str, str]]) -> None:
                 writer.writerow([day_name(day), (day + 1) * STEPS_PER_DAY, name, *row])
 
 
-def draw(path: Path, year: Year, names: list[tuple[str, str]], promised: tuple[float, float], spent: fg.Zcdp) -> None:
+def draw(path: Path, year: Year, names: list[tuple[str, str]], promised: tuple[float, float], spent: fg.Budget) -> None:
     """Private curves with their error bands over the exact ones, and the error of the total."""
     import matplotlib as mpl  # noqa: PLC0415
 

@@ -55,8 +55,8 @@ def write(structure: Any, element: int) -> None:
     """Adds 1 to an element; of a join, on both sides."""
     sides = [structure.left, structure.right] if isinstance(structure, fg.JoinSize) else [structure]
     for side in sides:
-        flat = isinstance(side, fg.RangeCounter) and len(side.shape) > 1
-        side.update((element,) * len(side.shape) if flat else element)
+        axes = len(side.shape) if isinstance(side, fg.RangeCounter) else 1
+        side.update((element,) * axes if axes > 1 else element)
 
 
 def whole(released: Any) -> Any:
