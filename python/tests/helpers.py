@@ -55,7 +55,8 @@ def write(structure: Any, element: int) -> None:
     """Adds 1 to an element; of a join, on both sides."""
     sides = [structure.left, structure.right] if isinstance(structure, fg.JoinSize) else [structure]
     for side in sides:
-        side.update(element)
+        axes = len(side.shape) if isinstance(side, fg.RangeCounter) else 1
+        side.update((element,) * axes if axes > 1 else element)
 
 
 def whole(released: Any) -> Any:
@@ -88,3 +89,37 @@ def raised_by(call: Callable[[], object]) -> BaseException | None:
     except BaseException as error:  # a PanicException is no Exception
         return error
     return None
+
+
+#: Every kind of structure, with a read that is a whole one where there is such a read.
+STRUCTURES: dict[str, Callable[..., Any]] = {
+    "counter": fg.ContinualCounter,
+    "vector": lambda **given: fg.ContinualVector(30, **given),
+    "sketch": lambda **given: fg.CountSketch(**{"width": 16, "depth": 3, "hash_seed": 1, **given}),
+    "range": lambda **given: fg.RangeCounter(**{"shape": 30, "hash_seed": 1, **given}),
+    "grid": lambda **given: fg.RangeCounter(**{"shape": (9, 5), "hash_seed": 1, **given}),
+    "sketched grid": lambda **given: fg.RangeCounter(
+        **{"shape": (20, 15), "width": 8, "depth": 3, "hash_seed": 1, **given}
+    ),
+    "join": lambda **given: fg.JoinSize(**{"width": 32, "depth": 3, "hash_seed": 1, **given}),
+}
+
+#: Every mechanism, with a budget that it takes.
+MECHANISMS: dict[str, dict[str, Any]] = {
+    "tree": {"privacy": fg.Zcdp(0.5)},
+    "tree-paper": {"privacy": fg.Zcdp(0.5), "mechanism": "tree-paper"},
+    "blt": {"privacy": fg.Zcdp(0.5), "mechanism": "blt"},
+    "blt, 1 buffer": {"privacy": fg.Zcdp(0.5), "mechanism": "blt", "buffers": 1},
+    "pure": {"privacy": fg.PureDp(1.0)},
+}
+
+
+def plan_of(structure: Any) -> fg.Plan:
+    """The plan of a structure of `STRUCTURES`, from what it says of itself."""
+    names = ["horizon", "privacy", "mechanism", "protect", "contributions", "insecure_seed"]
+    names += [name for name in ("max_weight", "max_norm", "size", "shape", "width", "depth", "hash_seed")]
+    given = {name: getattr(structure, name) for name in names if hasattr(structure, name)}
+    if structure.mechanism == "blt" and structure.horizon > 1:
+        given["buffers"] = structure.buffers
+    plan: fg.Plan = type(structure).plan(**given)
+    return plan

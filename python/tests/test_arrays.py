@@ -179,7 +179,7 @@ def structure_call(name: str) -> Callable[[str], Callable[[Any], Any]]:
         first |= {"horizon": 8, "privacy": fg.Zcdp(0.5)}
 
     def of(parameter: str) -> Callable[[Any], Any]:
-        base = first
+        base = {**first, "mechanism": "blt"} if parameter == "buffers" else first
         return lambda given: function(**{**base, parameter: given})
 
     return of
@@ -204,13 +204,21 @@ def uniform(**changed: Any) -> Any:
 def suggest_join(parameter: str) -> Callable[[Any], Any]:
     """Calls of JoinSize.suggest with one parameter replaced."""
     given: dict[str, Any] = {"horizon": 8, "privacy": fg.Zcdp(0.5), "profile": uniform(), "hash_seed": 1}
+    given |= {"mechanism": "blt"} if parameter == "buffers" else {}
     return lambda value: fg.JoinSize.suggest(**{**given, parameter: value})
 
 
 def suggest(parameter: str) -> Callable[[Any], Any]:
     """Calls of CountSketch.suggest with one parameter replaced."""
     given: dict[str, Any] = {"horizon": 8, "privacy": fg.Zcdp(0.5), "profile": PROFILE, "max_cells": 64, "hash_seed": 1}
+    given |= {"mechanism": "blt"} if parameter == "buffers" else {}
     return lambda value: fg.CountSketch.suggest(**{**given, parameter: value})
+
+
+def compared(**given: Any) -> list[Any]:
+    """What a comparison computes; what it measures is another each time."""
+    rows = SKETCH_PLAN.compare(**given).mechanisms
+    return [(row.mechanism, row.error_at_end, row.memory) for row in rows]
 
 
 # Parameters that are one integer: a call, and an allowed value.
@@ -219,6 +227,8 @@ INTEGERS: dict[tuple[str, str], tuple[Callable[[Any], Any], int]] = {
     ("Plan.error", "releases"): (lambda given: PLAN.error(0.9, given), 3),
     ("Plan.error", "at"): (lambda given: PLAN.error(at=given), 3),
     ("Plan.std", "at"): (lambda given: PLAN.std(at=given), 3),
+    ("Plan.compare", "reads"): (lambda given: compared(reads=given), 3),
+    ("Plan.compare", "keys"): (lambda given: compared(keys=given), 3),
     ("Plan.cells_read", "keys"): (SKETCH_PLAN.cells_read, 3),
     ("Plan.fits_in_vector", "keys"): (SKETCH_PLAN.fits_in_vector, 3),
     ("FrequencyProfile.zipf", "keys"): (lambda given: fg.FrequencyProfile.zipf(total=9, keys=given), 3),
@@ -226,13 +236,14 @@ INTEGERS: dict[tuple[str, str], tuple[Callable[[Any], Any], int]] = {
         ("CountSketch.suggest", name): (suggest(name), value)
         for name, value in [
             *[("horizon", 4), ("contributions", 2), ("insecure_seed", 5), ("max_cells", 9), ("max_weight", 2)],
-            ("hash_seed", 5),
+            *[("hash_seed", 5), ("buffers", 2)],
         ]
     },
     **{
         ("JoinSize.suggest", name): (suggest_join(name), value)
         for name, value in [
             *[("horizon", 4), ("contributions", 2), ("insecure_seed", 5), ("max_weight", 2), ("hash_seed", 5)],
+            ("buffers", 2),
         ]
     },
     ("JoinProfile.uniform", "keys"): (lambda given: uniform(keys=given), 3),
@@ -243,6 +254,7 @@ INTEGERS: dict[tuple[str, str], tuple[Callable[[Any], Any], int]] = {
 REALS: dict[tuple[str, str], tuple[Callable[[Any], Any], float]] = {
     ("Zcdp", "rho"): (fg.Zcdp, 1.0),
     ("Gdp", "mu"): (fg.Gdp, 1.0),
+    ("PureDp", "epsilon"): (fg.PureDp, 1.0),
     ("ApproxDp", "epsilon"): (lambda given: fg.ApproxDp(given, 1e-6), 1.0),
     ("ApproxDp", "delta"): (lambda given: fg.ApproxDp(1.0, given), 0.5),
     ("Budget.epsilon", "delta"): (lambda given: fg.Zcdp(1.0).epsilon(given), 0.5),
@@ -278,7 +290,7 @@ REALS: dict[tuple[str, str], tuple[Callable[[Any], Any], float]] = {
 OTHERS: set[tuple[str, str]] = {
     ("total", "items"),
     # Profiles, paths and changes: test_plan.py.
-    *{(f"Plan.{method}", "profile") for method in ["error", "std", "summary", "what_if", "plot"]},
+    *{(f"Plan.{method}", "profile") for method in ["error", "std", "summary", "what_if", "plot", "compare"]},
     *{("Plan.plot", "path"), ("Plan.replace", "changes"), ("CountSketch.suggest", "profile")},
     *{("CountSketch.suggest", word) for word in ["privacy", "mechanism", "protect", "on_excess", "invalid"]},
     # What is looked for, and when zero would do: test_range.py.
@@ -318,7 +330,7 @@ for function in ["RawSketch", *(f"{kind.__name__}{plan}" for kind in CLASSES for
     words = {"on_excess", "invalid"}
     if function != "RawSketch":
         words |= {"privacy", "mechanism", "protect"}
-        for parameter, value in [("horizon", 4), ("contributions", 2), ("insecure_seed", 5)]:
+        for parameter, value in [("horizon", 4), ("contributions", 2), ("insecure_seed", 5), ("buffers", 2)]:
             INTEGERS[function, parameter] = (make(parameter), value)
     if "Vector" in function:
         INTEGERS[function, "size"] = (make("size"), 3)
@@ -898,10 +910,9 @@ def test_an_integer_parameter_out_of_range_is_refused_with_what_is_allowed(
 
 @INTEGER_PARAMETERS
 def test_none_is_no_integer(call: Callable[[Any], Any], good: int, request: pytest.FixtureRequest) -> None:
-    if any(
-        name in request.node.name for name in ["insecure_seed", "hash_seed", "advance to", " at", "cells_read keys"]
-    ):
-        call(None)  # documented: no seed or any, the next step, the last one, all cells
+    words = ["insecure_seed", "hash_seed", "advance to", " at", "cells_read keys", " buffers", "compare"]
+    if any(name in request.node.name for name in words):
+        call(None)  # documented: no seed or any, the next step, the last one, all cells, as many as suit
         return
     with pytest.raises(TypeError, match="NoneType"):
         call(None)

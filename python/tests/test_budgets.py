@@ -12,11 +12,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from helpers import raised_by
 from scipy import special
 
 import fastgame as fg
 
-BUDGETS = [fg.Zcdp(rho=0.5), fg.Gdp(mu=0.25), fg.ApproxDp(epsilon=1.0, delta=1e-6)]
+GAUSSIAN = [fg.Zcdp(rho=0.5), fg.Gdp(mu=0.25), fg.ApproxDp(epsilon=1.0, delta=1e-6)]
+BUDGETS = [*GAUSSIAN, fg.PureDp(epsilon=0.75)]
 
 
 def test_the_kinds_agree_on_what_they_mean() -> None:
@@ -107,6 +109,9 @@ def test_budgets_of_every_kind_add_up_to_the_sum_of_rho() -> None:
     for one in BUDGETS:
         for other in BUDGETS:
             both = one + other
+            if isinstance(one, fg.PureDp) and isinstance(other, fg.PureDp):
+                assert both == fg.total(one, other) == fg.PureDp(1.5)
+                continue
             assert isinstance(both, fg.Zcdp)
             assert both.rho == pytest.approx(one.rho + other.rho, rel=1e-12)
             assert fg.total(one, other) == both
@@ -161,7 +166,9 @@ def test_copies_and_pickles_are_equal_values(budget: fg.Budget) -> None:
         assert (other.rho, other.mu) == (budget.rho, budget.mu)
 
 
-@pytest.mark.parametrize("budget", [*BUDGETS, fg.Zcdp(1 / 3), fg.Gdp(1e-100)], ids=repr)
+@pytest.mark.parametrize(
+    "budget", [*BUDGETS, fg.Zcdp(1 / 3), fg.Gdp(1e-100), fg.PureDp(1 / 3), fg.PureDp(700), fg.PureDp(1e-100)], ids=repr
+)
 def test_repr_evaluates_to_an_equal_budget(budget: fg.Budget) -> None:
     assert eval(repr(budget), vars(fg).copy()) == budget
 
@@ -185,6 +192,10 @@ CONSTRUCTORS: list[tuple[str, Callable[[Any], object]]] = [
     ("epsilon", lambda value: fg.ApproxDp(value, 1e-6)),
     ("delta", lambda value: fg.ApproxDp(1.0, value)),
     ("delta", lambda value: fg.Zcdp(1.0).epsilon(value)),
+    ("delta", lambda value: fg.PureDp(1.0).epsilon(value)),
+    ("epsilon", lambda value: fg.PureDp(1.0).delta(value)),
+    ("part", lambda value: fg.PureDp(1.0).split(0.5, value)),
+    ("epsilon", fg.PureDp),
     ("epsilon", lambda value: fg.Zcdp(1.0).delta(value)),
     ("part", lambda value: fg.Zcdp(1.0).split(0.5, value)),
 ]
@@ -199,7 +210,17 @@ def test_a_number_that_is_no_loss_is_refused_with_what_is_allowed(
         make(value)
 
 
-@pytest.mark.parametrize("name, make", [pair for pair in CONSTRUCTORS if pair[0] != "epsilon"])
+def allows_zero(make: Callable[[Any], object]) -> bool:
+    """An epsilon of 0, but not of a budget that is nothing else; a delta of 0, of a pure budget."""
+    return raised_by(lambda: make(0.0)) is None
+
+
+def test_zero_is_allowed_where_it_means_something() -> None:
+    assert [name for name, make in CONSTRUCTORS if allows_zero(make)] == ["epsilon", "delta", "epsilon", "epsilon"]
+    assert fg.PureDp(2.0).epsilon(0) == fg.PureDp(2.0).epsilon(-0.0) == 2.0
+
+
+@pytest.mark.parametrize("name, make", [pair for pair in CONSTRUCTORS if not allows_zero(pair[1])])
 def test_zero_is_refused(name: str, make: Callable[[Any], object]) -> None:
     with pytest.raises(ValueError, match=rf"{name}s? must be .+; 0.0 was given"):
         make(0)
@@ -221,7 +242,7 @@ def test_parts_over_one_or_none_at_all_are_refused() -> None:
         fg.Zcdp(1.0).split()
 
 
-@pytest.mark.parametrize("make", [fg.Zcdp, fg.Gdp, fg.ApproxDp])
+@pytest.mark.parametrize("make", [fg.Zcdp, fg.Gdp, fg.ApproxDp, fg.PureDp])
 def test_parameters_that_are_missing_or_unknown_are_named(make: Any) -> None:
     with pytest.raises(TypeError, match="missing"):
         make()
@@ -232,3 +253,133 @@ def test_parameters_that_are_missing_or_unknown_are_named(make: Any) -> None:
 def test_the_base_class_is_not_made() -> None:
     with pytest.raises(TypeError):
         fg.Budget()
+
+
+# Pure budgets: the curve of randomised response, which every mechanism of that epsilon is within.
+
+EPSILONS = [1e-100, 1e-12, 1e-3, 0.1, 0.5, 1.0, 2.0, 5.0, 20.0, 36.0, 50.0, 300.0, 700.0]
+
+
+@pytest.mark.parametrize("epsilon", EPSILONS)
+def test_a_pure_budget_has_the_curve_of_randomised_response(epsilon: float) -> None:
+    budget = fg.PureDp(epsilon)
+    assert budget.target_epsilon == budget.epsilon(0) == epsilon
+    for part in [0.0, 1e-3, 0.5, 0.999, 1.0, 2.0]:
+        at = part * epsilon
+        # (e^epsilon - e^at) / (e^epsilon + 1).
+        exact = -math.expm1(at - epsilon) / (1 + math.exp(-epsilon)) if at < epsilon else 0.0
+        assert budget.delta(at) == pytest.approx(exact, rel=1e-9, abs=0)
+    for delta in [1e-300, 1e-12, 1e-6, 0.1, 0.5, 0.99]:
+        exact = epsilon + math.log1p(-delta * (1 + math.exp(-epsilon))) if delta < math.tanh(epsilon / 2) else 0.0
+        assert budget.epsilon(delta) == pytest.approx(exact, rel=1e-9, abs=1e-15)
+    assert budget.delta(0) == pytest.approx(math.tanh(epsilon / 2), rel=1e-12)
+
+
+@pytest.mark.parametrize("epsilon", EPSILONS)
+def test_a_pure_budget_is_covered_by_the_gaussian_one_that_it_names(epsilon: float) -> None:
+    pure = fg.PureDp(epsilon)
+    assert pure.rho == pytest.approx(pure.mu**2 / 2, rel=1e-12)
+    if epsilon < 30:
+        assert special.erf(pure.mu / math.sqrt(8)) == pytest.approx(math.tanh(epsilon / 2), rel=1e-12)
+    # The complement, where the error function is 1: erfc(mu / sqrt 8) = 2 / (1 + e^epsilon).
+    exact = math.log(2) - np.logaddexp(0.0, epsilon)
+    tail = math.log(2) + special.log_ndtr(-pure.mu / 2)
+    assert tail == pytest.approx(exact, rel=1e-9)
+    # Nothing that the pure budget allows is more than the Gaussian allows, at any epsilon; and half a percent less mu
+    # would not do.
+    covering, less = fg.Gdp(pure.mu), fg.Gdp(pure.mu * 0.995)
+    curve = [part * epsilon for part in (0.0, 0.01, 0.3, 0.5, 0.9, 0.99, 0.999)]
+    assert all(pure.delta(at) <= covering.delta(at) * (1 + 1e-9) for at in curve)
+    if epsilon < 30:
+        assert any(pure.delta(at) > less.delta(at) for at in curve)
+
+
+def test_pure_budgets_add_up_by_epsilon_and_others_by_rho() -> None:
+    one, other, gaussian = fg.PureDp(0.5), fg.PureDp(1.5), fg.Gdp(1.0)
+    assert one + other == other + one == fg.total(one, other) == fg.PureDp(2.0)
+    assert fg.total(one) == one and fg.total(one, one, other) == fg.PureDp(2.5)
+    for both in (one + gaussian, gaussian + one, fg.total(gaussian, one)):
+        assert type(both) is fg.Zcdp
+        assert both.rho == pytest.approx(one.rho + 0.5, rel=1e-12)
+    mixed = fg.total(one, other, gaussian)
+    assert type(mixed) is fg.Zcdp and mixed.rho == pytest.approx(one.rho + other.rho + 0.5, rel=1e-12)
+    counter = fg.ContinualCounter(horizon=4, privacy=one)
+    sketch = fg.CountSketch(width=16, horizon=4, privacy=other, hash_seed=1)
+    blt = fg.ContinualCounter(horizon=4, privacy=gaussian, mechanism="blt")
+    assert fg.total(counter, sketch, one) == fg.PureDp(2.5)
+    assert fg.total(counter, blt) == one + gaussian
+    # Together more than a pure budget may be, and as a Gaussian one no more than that.
+    with pytest.raises(ValueError, match=r"epsilon must be .*700.*; 800.0 was given"):
+        fg.PureDp(400) + fg.PureDp(400)
+    assert fg.total(fg.PureDp(400), fg.PureDp(400), fg.Zcdp(1)).rho > 2 * fg.PureDp(400).rho
+
+
+def test_parts_of_a_pure_budget_are_pure_and_no_more_than_the_whole() -> None:
+    assert fg.PureDp(2.0).split(0.25, 0.75) == (fg.PureDp(0.5), fg.PureDp(1.5))
+    generator = np.random.default_rng(12)
+    for _ in range(300):
+        parts = generator.dirichlet(np.ones(generator.integers(1, 12))) + 1e-12
+        epsilon = float(10.0 ** generator.uniform(-9, 2.8))
+        shares = fg.PureDp(epsilon).split(*(parts / parts.sum()))
+        assert all(type(share) is fg.PureDp for share in shares)
+        assert math.fsum(share.target_epsilon for share in shares) <= epsilon
+    assert len(fg.PureDp(1.0).split(*[0.1] * 10)) == 10
+    with pytest.raises(ValueError, match=r"parts must be .* at most 1; 1\.1 was given"):
+        fg.PureDp(1.0).split(0.5, 0.6)
+    with pytest.raises(ValueError, match=r"parts must be large enough"):
+        fg.PureDp(1e-100).split(0.5)
+
+
+def test_pure_budgets_are_equal_by_epsilon_alone() -> None:
+    assert fg.PureDp(0.5) == fg.PureDp(epsilon=np.float32(0.5)) != fg.PureDp(0.25)
+    assert fg.PureDp(0.5) != fg.Gdp(fg.PureDp(0.5).mu)
+    assert fg.PureDp(0.5) not in [fg.Zcdp(0.5), fg.Gdp(0.5), 0.5]
+    assert len({fg.PureDp(0.5), fg.PureDp(0.5), fg.Zcdp(0.5), fg.Gdp(0.5)}) == 3
+    assert repr(fg.PureDp(0.5)) == "PureDp(epsilon=0.5)"
+    budget: Any = fg.PureDp(0.5)
+    for name in ["epsilon", "delta", "rho", "target_epsilon", "target_delta"]:
+        with pytest.raises(AttributeError):
+            setattr(budget, name, 1.0)
+    assert not hasattr(budget, "target_delta")
+
+
+@pytest.mark.parametrize("epsilon", [0, -1, 1e-101, math.nextafter(700, 701), 1e300, math.nan, math.inf])
+def test_a_pure_epsilon_out_of_range_is_refused(epsilon: float) -> None:
+    with pytest.raises(ValueError, match=r"epsilon must be positive \(from 1e-100 to 700\) .* was given"):
+        fg.PureDp(epsilon)
+
+
+def test_under_a_pure_budget_the_bound_of_a_vector_is_of_absolute_values() -> None:
+    given: dict[str, Any] = {"horizon": 4, "max_norm": 1.0}
+    for privacy, refused in [(fg.Zcdp(0.5), [0.8, 0.8]), (fg.PureDp(1.0), [0.6, 0.6])]:
+        cells = fg.ContinualVector(3, privacy=privacy, **given)
+        cells.update([0, 2], [0.5, -0.5])
+        cells.update([1], [-1.0])
+        with pytest.raises(ValueError, match="norm"):
+            cells.update([0, 1], refused)
+        with pytest.raises(ValueError, match=r"1"):
+            cells.update_batch([[0.5, 0.25, 0.25], [*refused, 0.0]])
+        dropping = fg.ContinualVector(3, privacy=privacy, invalid="drop", **given)
+        dropping.update_batch([[0.5, 0.25, 0.25], [*refused, 0.0]])
+        assert dropping.dropped == 1
+    fg.ContinualVector(3, privacy=fg.Zcdp(0.5), **given).update([0, 1], [0.6, 0.6])
+    # Twice an index is once the sum: within the bound where it cancels.
+    fg.ContinualVector(3, privacy=fg.PureDp(1.0), **given).update([0, 0], [0.75, -0.5])
+
+
+@pytest.mark.parametrize("values", [[0.6, 0.6], [3.0, -1.0], [1e9, 1e9], [1.0, 1e-9], [1e-3, -5.0], [0.25, 0.25]])
+def test_clipping_under_a_pure_budget_scales_the_sum_of_absolute_values_down(values: list[float]) -> None:
+    # At epsilon 700 and horizon 1 noise is b = 1/700; a value is found to 0.02, 14 b (probability below 1e-5 each).
+    cells = fg.ContinualVector(2, horizon=1, privacy=fg.PureDp(700), on_excess="clip", max_norm=1.0, insecure_seed=1)
+    cells.update([0, 1], values)
+    expected = np.array(values) / max(1.0, np.abs(values).sum())
+    assert cells.release() == pytest.approx(expected, abs=0.02)
+
+
+def test_clipping_never_leaves_more_than_the_bound() -> None:
+    # 1000 updates of random direction, all clipped to an L1 norm of 1 and added in one direction by their signs: what
+    # is left is at most 1 each, and 0.999 at least.
+    generator = np.random.default_rng(3)
+    cells = fg.ContinualVector(8, horizon=1, privacy=fg.PureDp(700), on_excess="clip", insecure_seed=1)
+    cells.update_batch(np.abs(generator.standard_cauchy((1000, 8))) + 1)
+    assert 999 < cells.release().sum() < 1000 + 8 * 0.02

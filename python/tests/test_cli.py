@@ -27,6 +27,7 @@ ROWS = [("2026-01-01 09:30", "/home", 1), ("2026-01-02 10:00", "/about", 2), ("2
 KEYS = ["/home", "/about", "/jobs, etc"]
 CLOCK = ["--time", "time", "--start", "2026-01-01", "--end", "2026-01-08", "--every", "1d"]
 COUNT = ["count", "visits.csv", *CLOCK, "--rho", "0.5", "--insecure-seed", "7"]
+PURE = ["count", "visits.csv", *CLOCK, "--epsilon", "1", "--delta", "0", "--insecure-seed", "7"]
 KEYED = ["--key", "page", "--keys", "pages.txt"]
 TOP = ["top", *COUNT[1:], *KEYED, "--width", "256", "--hash-seed", "1", "-k", "2"]
 
@@ -370,7 +371,16 @@ ERRORS: dict[str, tuple[list[str], str]] = {
     "rows without the zone": ([*COUNT, "--tz", "UTC"], "has no time zone and the ticks are in UTC"),
     "rows with a zone": (["count", "zoned.csv", *COUNT[2:]], "has a time zone and the ticks have none.*--tz"),
     "a skipped start": ([*COUNT, "--start", "2017-10-15", "--tz", "America/Sao_Paulo"], "no clock shows"),
-    "a bad mechanism": ([*COUNT, "--mechanism", "forest"], '"tree" or "tree-paper"; "forest" was given'),
+    "a bad mechanism": ([*COUNT, "--mechanism", "forest"], "argument --mechanism: invalid choice: 'forest'"),
+    "buffers of a tree": ([*COUNT, "--buffers", "3"], "buffers are what the mechanism .blt. has; 3 were given"),
+    "buffers 0": ([*COUNT, "--mechanism", "blt", "--buffers", "0"], "buffers must be .*; 0 was given"),
+    "buffers 11": ([*COUNT, "--mechanism", "blt", "--buffers", "11"], "buffers must be .*; 11 was given"),
+    "buffers of a half": ([*COUNT, "--mechanism", "blt", "--buffers", "1.5"], "invalid int value: '1.5'"),
+    "pure blt": ([*PURE, "--mechanism", "blt"], "a pure budget is spent on Laplace noise"),
+    "pure tree on paper": ([*PURE, "--mechanism", "tree-paper"], "a pure budget is spent on Laplace noise"),
+    "pure epsilon 0": ([*PURE, "--epsilon", "0"], "epsilon must be positive"),
+    "pure epsilon 701": ([*PURE, "--epsilon", "701"], "epsilon must be .*700.*; 701"),
+    "pure epsilon nan": ([*PURE, "--epsilon", "nan"], "epsilon must be"),
     "one step on paper": ([*COUNT, "--end", "2026-01-02", "--mechanism", "tree-paper"], "horizon must be at least 2"),
     "rho 0": ([*COUNT, "--rho", "0"], "rho must be positive"),
     "rho -1": ([*COUNT, "--rho=-1"], "rho must be positive"),
@@ -383,7 +393,9 @@ ERRORS: dict[str, tuple[list[str], str]] = {
     "two budgets": ([*COUNT, "--mu", "1"], "--rho and --mu were given"),
     "epsilon alone": (["count", "visits.csv", *CLOCK, "--epsilon", "1"], "--epsilon was given"),
     "delta 1": (["count", "visits.csv", *CLOCK, "--epsilon", "1", "--delta", "1"], "delta must be"),
-    "delta 0": (["count", "visits.csv", *CLOCK, "--epsilon", "1", "--delta", "0"], "delta must be"),
+    "delta -1": (["count", "visits.csv", *CLOCK, "--epsilon", "1", "--delta=-1"], "delta must be"),
+    "delta nan": (["count", "visits.csv", *CLOCK, "--epsilon", "1", "--delta", "nan"], "delta must be"),
+    "delta 0 alone": (["count", "visits.csv", *CLOCK, "--delta", "0"], "--delta was given"),
     "contributions 0": ([*COUNT, "--contributions", "0"], "contributions must be"),
     "contributions huge": ([*COUNT, "--contributions", "9" * 40], "contributions must be"),
     "max-weight 0": ([*COUNT, "--max-weight", "0"], "--max-weight must be"),

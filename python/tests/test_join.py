@@ -428,7 +428,11 @@ def test_a_raw_sketch_has_the_policies_of_its_join() -> None:
         ({"max_weight": 2**31 + 1}, "max_weight must be"),
         ({"hash_seed": -1}, "hash_seed must be"),
         ({"horizon": 0}, "horizon must be"),
-        ({"mechanism": "blt"}, "mechanism must be"),
+        ({"mechanism": "forest"}, "mechanism must be"),
+        ({"mechanism": "blt", "buffers": 11}, "buffers must be"),
+        ({"buffers": 3}, "buffers are what the mechanism"),
+        ({"privacy": fg.PureDp(1), "mechanism": "blt"}, "a pure budget is spent on Laplace noise"),
+        ({"privacy": fg.PureDp(1), "mechanism": "tree-paper"}, "a pure budget is spent on Laplace noise"),
         ({"protect": "person"}, "protect must be"),
     ],
 )

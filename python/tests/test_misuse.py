@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import functools
 import json
 import multiprocessing
 import os
@@ -22,29 +23,47 @@ from helpers import counter, raised_by, read, vector, whole, write
 import fastgame as fg
 
 PRIVACY = fg.Zcdp(rho=0.01)
+BASE: dict[str, Any] = {"horizon": 8, "privacy": PRIVACY}
 
 
 def make_counter(**parameters: Any) -> Any:
-    return fg.ContinualCounter(horizon=8, privacy=PRIVACY, **parameters)
+    return fg.ContinualCounter(**{**BASE, **parameters})
 
 
 def make_vector(**parameters: Any) -> Any:
-    return fg.ContinualVector(20, horizon=8, privacy=PRIVACY, **parameters)
+    return fg.ContinualVector(20, **{**BASE, **parameters})
 
 
 def make_sketch(**parameters: Any) -> Any:
-    return fg.CountSketch(width=16, horizon=8, privacy=PRIVACY, **{"hash_seed": 1, **parameters})
+    return fg.CountSketch(width=16, **{"hash_seed": 1, **BASE, **parameters})
 
 
 def make_range(**parameters: Any) -> Any:
-    return fg.RangeCounter(shape=20, width=1, depth=1, horizon=8, privacy=PRIVACY, **{"hash_seed": 1, **parameters})
+    return fg.RangeCounter(shape=20, width=1, depth=1, **{"hash_seed": 1, **BASE, **parameters})
 
 
 def make_join(**parameters: Any) -> Any:
-    return fg.JoinSize(width=32, depth=1, horizon=8, privacy=PRIVACY, **{"hash_seed": 1, **parameters})
+    return fg.JoinSize(width=32, depth=1, **{"hash_seed": 1, **BASE, **parameters})
 
 
-STRUCTURES = pytest.mark.parametrize("make", [make_counter, make_vector, make_sketch, make_range, make_join])
+MAKERS: list[Callable[..., Any]] = [make_counter, make_vector, make_sketch, make_range, make_join]
+STRUCTURES = pytest.mark.parametrize("make", MAKERS)
+
+
+def named(make: Callable[..., Any], name: str, **parameters: Any) -> Any:
+    """A maker with parameters, as a case of a table."""
+    return pytest.param(functools.partial(make, **parameters), id=f"{make.__name__} {name}")
+
+
+# Every structure under every kind of noise.
+NOISES = pytest.mark.parametrize(
+    "make",
+    [
+        *MAKERS,
+        *(named(make, "blt", mechanism="blt") for make in MAKERS),
+        *(named(make, "pure", privacy=fg.PureDp(0.1)) for make in MAKERS),
+    ],
+)
 
 
 def pickle_by(protocol: int) -> Callable[[Any], Any]:
@@ -60,7 +79,7 @@ COPIES: dict[str, Callable[[Any], Any]] = {
 }
 
 
-@STRUCTURES
+@NOISES
 @pytest.mark.parametrize("how", COPIES)
 def test_a_live_mechanism_is_not_copied(make: Callable[[], Any], how: str) -> None:
     structure = make()
@@ -70,7 +89,7 @@ def test_a_live_mechanism_is_not_copied(make: Callable[[], Any], how: str) -> No
     assert np.array_equal(read(structure), before)
 
 
-@STRUCTURES
+@NOISES
 def test_no_back_door_of_the_copy_protocol_makes_a_second_mechanism(make: Callable[[], Any]) -> None:
     structure = make()
     kind: Any = type(structure)
@@ -181,7 +200,7 @@ def uses_of(structure: Any) -> list[Callable[[], Any]]:
     ]
 
 
-@STRUCTURES
+@NOISES
 def test_a_forked_child_cannot_use_its_copy(make: Callable[[], Any]) -> None:
     structure = make()
     write(structure, 1)
@@ -206,7 +225,7 @@ def test_a_grandchild_cannot_use_its_copy_either() -> None:
     assert in_a_child(lambda: in_a_child(lambda: name_of_error(structure.release))) == "CopyError"
 
 
-@STRUCTURES
+@NOISES
 def test_a_new_structure_in_a_child_works_and_has_noise_of_its_own(make: Callable[[], Any]) -> None:
     def noise() -> list[float]:
         return [float(value) for _ in range(20) for value in np.atleast_1d(read(make()))]
@@ -261,7 +280,7 @@ def test_multiprocessing_by_spawn_cannot_send_a_structure() -> None:
         context.Process(target=child_of_multiprocessing, args=(make_counter(), sending)).start()
 
 
-@STRUCTURES
+@NOISES
 def test_repr_shows_parameters_and_the_step_and_no_data(make: Callable[..., Any]) -> None:
     silent, busy = make(contributions=2), make(contributions=2)
     assert repr(silent) == repr(busy)
@@ -275,7 +294,7 @@ def test_repr_shows_parameters_and_the_step_and_no_data(make: Callable[..., Any]
         silent.advance(to=step)
         assert repr(silent) == before
         assert f"at step {step}" in before
-    for shown in ["horizon=8", "privacy=Zcdp(rho=0.01)", "contributions=2", type(busy).__name__]:
+    for shown in ["horizon=8", f"privacy={busy.privacy!r}", "contributions=2", type(busy).__name__]:
         assert shown in repr(busy)
 
 
@@ -327,7 +346,7 @@ def test_missing_and_positional_arguments_are_refused() -> None:
 
 
 WORDS = {
-    "mechanism": ("tree", "tree-paper"),
+    "mechanism": ("tree", "tree-paper", "blt"),
     "protect": ("update", "lifetime"),
     "on_excess": ("error", "clip"),
     "invalid": ("raise", "drop"),
@@ -338,7 +357,7 @@ WORDS = {
 def test_a_word_that_is_none_of_the_allowed_is_refused_with_them(name: str) -> None:
     allowed = " or ".join(f'"{word}"' for word in WORDS[name])
     given: Any
-    for given in ["", "Tree", "update ", "blt", "error\0", "é"]:
+    for given in ["", "Tree", "update ", "forest", "BLT", "error\0", "é"]:
         with pytest.raises(ValueError, match=rf"{name} must be {allowed}; .* was given"):
             fg.ContinualCounter(horizon=8, privacy=PRIVACY, **{name: given})
     for given in [None, 1, b"tree", True, ["tree"], fg.Zcdp]:

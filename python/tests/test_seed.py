@@ -66,13 +66,19 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "size": {"size": 2001},
     "max_norm": {"max_norm": 2.0},
     "mechanism": {"mechanism": "tree-paper"},
+    "blt": {"mechanism": "blt"},
+    "2 buffers": {"mechanism": "blt", "buffers": 2},
+    "4 buffers": {"mechanism": "blt", "buffers": 4},
+    "pure": {"privacy": fg.PureDp(1.0)},
+    "pure too": {"privacy": fg.PureDp(2.0)},
+    "pure lifetime": {"privacy": fg.PureDp(1.0), "protect": "lifetime"},
     "protect": {"protect": "lifetime"},
     "contributions": {"contributions": 2},
 }
 
 
 def test_structures_that_differ_in_one_parameter_do_not_share_noise() -> None:
-    # 2000 cells; the correlation of each pair of 12 structures, z-test at alpha 10^-6 a pair (4.9 / sqrt 2000 = 0.11):
+    # 2000 cells; the correlation of each pair of 18 structures, z-test at alpha 10^-6 a pair (4.9 / sqrt 2000 = 0.11):
     # rejects a stream that is shared, also where scales differ.
     noise: list[Floats] = []
     for variant in VARIANTS.values():
