@@ -3,6 +3,8 @@
 pub(crate) mod blt;
 pub(crate) mod cells;
 pub(crate) mod store;
+#[cfg(test)]
+mod testing;
 pub(crate) mod tree;
 
 use alloc::vec::Vec;

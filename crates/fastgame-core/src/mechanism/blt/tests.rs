@@ -1,7 +1,6 @@
 //! The law of BLT noise: exactly, by propagating every draw, against the matrix that defines it; against mpmath over long
 //! jumps; and by sampling.
 
-use core::convert::Infallible;
 use std::collections::{BTreeMap, BTreeSet};
 use std::format;
 use std::string::String;
@@ -9,12 +8,13 @@ use std::vec;
 use std::vec::Vec;
 
 use chacha20::ChaCha12Rng;
-use rand_core::{SeedableRng, TryRng};
+use rand_core::TryRng;
 use rand_distr::{Distribution, StandardNormal};
 
 use super::*;
 use crate::math::erfc;
 use crate::mechanism::cells::{CellNoise, Request};
+use crate::mechanism::testing::*;
 use crate::noise::FailStop;
 use crate::time::Horizon;
 
@@ -44,55 +44,6 @@ const SIXTY_TWO: &[(f64, f64)] = &[
 /// The parameters of the table, if it has them.
 fn table(levels: u32, buffers: u32) -> Option<Blt> {
     Blt::new(Horizon::new(1 << levels).unwrap(), Some(buffers)).ok()
-}
-
-/// A generator that says what it is told: word number `i` is `word(i)`. It counts what it gave.
-struct Script<F> {
-    word: F,
-    used: usize,
-}
-
-impl<F: FnMut(usize) -> u64> TryRng for Script<F> {
-    type Error = Infallible;
-
-    fn try_next_u32(&mut self) -> Result<u32, Infallible> {
-        self.try_next_u64().map(|word| (word >> 32) as u32)
-    }
-
-    fn try_next_u64(&mut self) -> Result<u64, Infallible> {
-        self.used += 1;
-        Ok((self.word)(self.used - 1))
-    }
-
-    fn try_fill_bytes(&mut self, _: &mut [u8]) -> Result<(), Infallible> {
-        unreachable!("a normal is made of whole words")
-    }
-}
-
-/// The ziggurat of `rand_distr` turns this word into exactly 0, at once.
-const ZERO_WORD: u64 = 1 << 63 | 1;
-
-/// A word that the ziggurat accepts at once, in the box `i = 1`: `u` in (-0.9, 0.9) of its width.
-fn word(u: f64) -> u64 {
-    let mantissa = ((u + 1.0) / 2.0 * (1u64 << 52) as f64) as u64;
-    mantissa << 12 | 1
-}
-
-/// The standard normal that a word becomes.
-fn normal(word: u64) -> f64 {
-    let mut script = Script { word: |_| word, used: 0 };
-    let z: f64 = StandardNormal.sample(&mut script);
-    assert_eq!(script.used, 1, "the ziggurat took more than one word: choose other bits");
-    z
-}
-
-fn seeded(seed: u64) -> ChaCha12Rng {
-    ChaCha12Rng::seed_from_u64(seed)
-}
-
-/// Uniform on `0..n`, but for a bias of `n / 2^64`.
-fn below(n: u64, rng: &mut impl Rng) -> u64 {
-    ((u128::from(rng.next_u64()) * u128::from(n)) >> 64) as u64
 }
 
 // ---------------------------------------------------------------------------------------------------------------
@@ -247,34 +198,6 @@ impl Process for Faulty {
 // The exact law, without sampling
 // ---------------------------------------------------------------------------------------------------------------
 
-/// What one read asks for.
-#[derive(Clone, Debug)]
-enum Ask {
-    All,
-    Block(usize),
-    Cells(Vec<u64>),
-}
-
-impl Ask {
-    fn request(&self) -> Request<'_> {
-        match self {
-            Self::All => Request::All,
-            Self::Block(block) => Request::Block(*block),
-            Self::Cells(cells) => Request::Cells(cells),
-        }
-    }
-
-    /// The cells that it names, in order.
-    fn cells(&self, lengths: &[usize]) -> Vec<u64> {
-        let start = |block: usize| lengths[..block].iter().sum::<usize>() as u64;
-        match self {
-            Self::All => (0..start(lengths.len())).collect(),
-            Self::Block(block) => (start(*block)..start(block + 1)).collect(),
-            Self::Cells(cells) => cells.clone(),
-        }
-    }
-}
-
 #[derive(Clone, Debug)]
 struct Read {
     step: u64,
@@ -426,29 +349,6 @@ fn exact_law_on_all_paths(blt: Blt, steps: &[u64], seed: u64) {
         }
     }
     check(&[2, 1, 3], &mixed);
-}
-
-fn random_steps(horizon: u64, count: usize, rng: &mut impl Rng) -> Vec<u64> {
-    let steps: BTreeSet<u64> = (0..count).map(|_| 1 + below(horizon, rng)).collect();
-    steps.into_iter().collect()
-}
-
-/// A few places, a few steps near each.
-fn clustered_steps(horizon: u64, rng: &mut impl Rng) -> Vec<u64> {
-    let mut steps = BTreeSet::new();
-    for _ in 0..4 {
-        let centre = 1 + below(horizon, rng);
-        for _ in 0..5 {
-            steps.insert((centre + below(9, rng)).min(horizon));
-        }
-    }
-    steps.into_iter().collect()
-}
-
-/// Gaps that double, from the start on, and gaps that halve, up to the end.
-fn doubling_steps(horizon: u64) -> Vec<u64> {
-    let gaps = (0..63).map(|k| 1u64 << k).take_while(|&gap| gap < horizon);
-    gaps.flat_map(|gap| [1 + gap, horizon - gap]).chain([1, horizon]).collect::<BTreeSet<u64>>().into_iter().collect()
 }
 
 #[test]
@@ -849,54 +749,8 @@ fn worst(values: &[Vec<f64>], covariance: &[Vec<f64>]) -> (usize, f64) {
     (scores.len(), scores.iter().fold(0.0, largest))
 }
 
-/// The `z` with `P(|Z| > z) = tail`.
-fn quantile(tail: f64) -> f64 {
-    let (mut low, mut high) = (0.0, 40.0);
-    for _ in 0..60 {
-        let middle = 0.5 * (low + high);
-        if erfc(middle / sqrt(2.0)) > tail { low = middle } else { high = middle }
-    }
-    high
-}
-
-/// The level of one whole test: the chance that a right implementation fails it for a random seed. (The seeds are fixed.)
-const ALPHA: f64 = 1e-6;
 /// Paths of each sampled sequence.
 const PATHS: usize = 200_000;
-
-#[derive(Clone, Copy, Debug)]
-enum Path {
-    /// Every cell is read on its own.
-    Single,
-    /// All cells are read together.
-    Swept,
-    /// Swept first, then half of the cells on their own, the others swept.
-    Split,
-}
-
-/// Every cell of a vector is one path: a value of each for each step.
-fn sample(process: Faulty, steps: &[u64], path: Path, seed: u64) -> Vec<Vec<f64>> {
-    let mut rng = seeded(seed);
-    let cells: Vec<u64> = (0..PATHS as u64).collect();
-    let evens: Vec<u64> = cells.iter().copied().filter(|cell| cell % 2 == 0).collect();
-    let mut noise = CellNoise::new(process, &[PATHS / 3, PATHS - PATHS / 3]);
-    let mut values = Vec::new();
-    for (i, &step) in steps.iter().enumerate() {
-        match path {
-            Path::Single => noise.draw(Request::Cells(&cells), step, &mut rng).unwrap(),
-            Path::Swept => noise.draw(Request::All, step, &mut rng).unwrap(),
-            Path::Split => {
-                if i % 3 == 1 {
-                    noise.draw(Request::Cells(&evens), step, &mut rng).unwrap();
-                    noise.commit();
-                }
-                noise.draw(Request::All, step, &mut rng).unwrap();
-            }
-        }
-        values.push(noise.commit().to_vec());
-    }
-    values
-}
 
 /// Parameters, and the steps that are read.
 fn sequences() -> Vec<(Blt, Vec<u64>)> {
@@ -914,7 +768,7 @@ fn accepts(blt: Blt, scale: f64, fault: Fault, steps: &[u64], path: Path, seed: 
     let covariance: Vec<Vec<f64>> =
         steps.iter().map(|&t| steps.iter().map(|&u| covariance(blt.row(), t, u)).collect()).collect();
     let process = Faulty::new(blt, scale, PATHS as u64, fault);
-    let (statistics, worst) = worst(&sample(process, steps, path, seed), &covariance);
+    let (statistics, worst) = worst(&sample(process, steps, PATHS, path, seed), &covariance);
     let limit = quantile(ALPHA / (3 * sequences().len() * statistics) as f64);
     // A NaN is no pass.
     if worst <= limit { Ok(()) } else { Err(format!("{worst:.2} standard deviations where {limit:.2} are allowed")) }

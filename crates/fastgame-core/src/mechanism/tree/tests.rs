@@ -1,7 +1,6 @@
 //! The law of the tree's noise, exactly (by propagating every draw) and by sampling; and Algorithm 1 of the paper,
 //! line by line, beside the packed stacks.
 
-use core::convert::Infallible;
 use core::result::Result;
 use std::collections::{BTreeMap, BTreeSet};
 use std::format;
@@ -9,14 +8,14 @@ use std::string::String;
 use std::vec;
 use std::vec::Vec;
 
-use chacha20::ChaCha12Rng;
 use proptest::prelude::*;
-use rand_core::{Rng, SeedableRng, TryCryptoRng, TryRng};
+use rand_core::Rng;
 use rand_distr::{Distribution, StandardNormal};
 
 use super::*;
 use crate::math::{erfc, sqrt};
-use crate::mechanism::cells::{CellNoise, Request};
+use crate::mechanism::cells::CellNoise;
+use crate::mechanism::testing::*;
 use crate::noise::Zero;
 use crate::noise::gaussian::Gaussian;
 use crate::reference::{PlainTree, path_matrix};
@@ -26,85 +25,6 @@ type TreeNoise<L> = CellNoise<Tree<L>>;
 
 fn tree_noise<L: Law>(height: u32, law: L, lengths: &[usize]) -> TreeNoise<L> {
     CellNoise::new(Tree::new(height, law), lengths)
-}
-
-/// A generator that says what it is told: word number `i` is `word(i)`. It counts what it gave.
-struct Script<F> {
-    word: F,
-    used: usize,
-}
-
-impl<F: FnMut(usize) -> u64> TryRng for Script<F> {
-    type Error = Infallible;
-
-    fn try_next_u32(&mut self) -> Result<u32, Infallible> {
-        self.try_next_u64().map(|word| (word >> 32) as u32)
-    }
-
-    fn try_next_u64(&mut self) -> Result<u64, Infallible> {
-        self.used += 1;
-        Ok((self.word)(self.used - 1))
-    }
-
-    fn try_fill_bytes(&mut self, _: &mut [u8]) -> Result<(), Infallible> {
-        unreachable!("a normal is made of whole words")
-    }
-}
-
-impl<F: FnMut(usize) -> u64> TryCryptoRng for Script<F> {}
-
-/// The ziggurat of `rand_distr` turns this word into exactly 0, at once.
-const ZERO_WORD: u64 = 1 << 63 | 1;
-
-/// A word that the ziggurat accepts at once, in the box `i = 1`: `u` in (-0.9, 0.9) of its width.
-fn word(u: f64) -> u64 {
-    let mantissa = ((u + 1.0) / 2.0 * (1u64 << 52) as f64) as u64;
-    mantissa << 12 | 1
-}
-
-/// The standard normal that a word becomes.
-fn normal(word: u64) -> f64 {
-    let mut script = Script { word: |_| word, used: 0 };
-    let z: f64 = StandardNormal.sample(&mut script);
-    assert_eq!(script.used, 1, "the ziggurat took more than one word: choose other bits");
-    z
-}
-
-fn seeded(seed: u64) -> ChaCha12Rng {
-    ChaCha12Rng::seed_from_u64(seed)
-}
-
-/// Uniform on `0..n`, but for a bias of `n / 2^64`.
-fn below(n: u64, rng: &mut impl Rng) -> u64 {
-    ((u128::from(rng.next_u64()) * u128::from(n)) >> 64) as u64
-}
-
-/// What one read asks for.
-#[derive(Clone, Debug)]
-enum Ask {
-    All,
-    Block(usize),
-    Cells(Vec<u64>),
-}
-
-impl Ask {
-    fn request(&self) -> Request<'_> {
-        match self {
-            Self::All => Request::All,
-            Self::Block(block) => Request::Block(*block),
-            Self::Cells(cells) => Request::Cells(cells),
-        }
-    }
-
-    /// The cells that it names, in order.
-    fn cells(&self, lengths: &[usize]) -> Vec<u64> {
-        let start = |block: usize| lengths[..block].iter().sum::<usize>() as u64;
-        match self {
-            Self::All => (0..start(lengths.len())).collect(),
-            Self::Block(block) => (start(*block)..start(block + 1)).collect(),
-            Self::Cells(cells) => cells.clone(),
-        }
-    }
 }
 
 #[derive(Clone, Debug)]
@@ -250,29 +170,6 @@ fn exact_law_on_all_paths(horizon: u64, steps: &[u64], seed: u64) {
         }
     }
     check(&[2, 1, 3], &mixed);
-}
-
-fn random_steps(horizon: u64, count: usize, rng: &mut impl Rng) -> Vec<u64> {
-    let steps: BTreeSet<u64> = (0..count).map(|_| 1 + below(horizon, rng)).collect();
-    steps.into_iter().collect()
-}
-
-/// A few places, a few steps near each.
-fn clustered_steps(horizon: u64, rng: &mut impl Rng) -> Vec<u64> {
-    let mut steps = BTreeSet::new();
-    for _ in 0..5 {
-        let centre = 1 + below(horizon, rng);
-        for _ in 0..5 {
-            steps.insert((centre + below(9, rng)).min(horizon));
-        }
-    }
-    steps.into_iter().collect()
-}
-
-/// Gaps that double, from the start on, and gaps that halve, up to the end.
-fn doubling_steps(horizon: u64) -> Vec<u64> {
-    let gaps = (0..63).map(|k| 1u64 << k).take_while(|&gap| gap < horizon);
-    gaps.flat_map(|gap| [1 + gap, horizon - gap]).chain([1, horizon]).collect::<BTreeSet<u64>>().into_iter().collect()
 }
 
 #[test]
@@ -477,19 +374,6 @@ impl Sample {
     }
 }
 
-/// The `z` with `P(|Z| > z) = tail`.
-fn quantile(tail: f64) -> f64 {
-    let (mut low, mut high) = (0.0, 40.0);
-    for _ in 0..60 {
-        let middle = 0.5 * (low + high);
-        if erfc(middle / sqrt(2.0)) > tail { low = middle } else { high = middle }
-    }
-    high
-}
-
-/// The level of one whole test: the chance that a right implementation fails it for a random seed. (The seeds are fixed.)
-const ALPHA: f64 = 1e-6;
-
 /// The simultaneous test of a sequence's law: all means, all covariances with `Var(C_ij) = (C_ii C_jj + C_ij^2) / N`,
 /// and for each read the number of paths beyond one and two standard deviations. Bonferroni over these and over `tests`
 /// such tests, each statistic by its normal approximation.
@@ -498,40 +382,6 @@ fn accepts(values: &[Vec<f64>], covariance: &[Vec<f64>], tests: usize) -> Result
     let limit = quantile(ALPHA / (tests * statistics) as f64);
     // A NaN is no pass.
     if worst <= limit { Ok(()) } else { Err(format!("{worst:.2} standard deviations where {limit:.2} are allowed")) }
-}
-
-#[derive(Clone, Copy, Debug)]
-enum Path {
-    /// Every cell is read on its own.
-    Single,
-    /// All cells are read together.
-    Swept,
-    /// Swept first, then half of the cells on their own, the others swept.
-    Split,
-}
-
-/// Every cell of a vector is one path: `paths` values for each step.
-fn sample<L: Law>(law: L, height: u32, steps: &[u64], paths: usize, path: Path, seed: u64) -> Vec<Vec<f64>> {
-    let mut rng = seeded(seed);
-    let cells: Vec<u64> = (0..paths as u64).collect();
-    let evens: Vec<u64> = cells.iter().copied().filter(|cell| cell % 2 == 0).collect();
-    let mut noise = tree_noise(height, law, &[paths / 3, paths - paths / 3]);
-    let mut values = Vec::new();
-    for (i, &step) in steps.iter().enumerate() {
-        match path {
-            Path::Single => noise.draw(Request::Cells(&cells), step, &mut rng).unwrap(),
-            Path::Swept => noise.draw(Request::All, step, &mut rng).unwrap(),
-            Path::Split => {
-                if i % 3 == 1 {
-                    noise.draw(Request::Cells(&evens), step, &mut rng).unwrap();
-                    noise.commit();
-                }
-                noise.draw(Request::All, step, &mut rng).unwrap();
-            }
-        }
-        values.push(noise.commit().to_vec());
-    }
-    values
 }
 
 fn covariances(steps: &[u64], height: u32, s: f64) -> Vec<Vec<f64>> {
@@ -561,7 +411,7 @@ fn sampled_law_is_the_trees(paths: usize) {
         let height = levels(*horizon);
         let covariance = covariances(steps, height, s);
         for (j, path) in [Path::Single, Path::Swept, Path::Split].into_iter().enumerate() {
-            let values = sample(Gaussian::new(s), height, steps, paths, path, 100 * i as u64 + j as u64);
+            let values = sample(Tree::new(height, Gaussian::new(s)), steps, paths, path, 100 * i as u64 + j as u64);
             accepts(&values, &covariance, 3 * sequences.len())
                 .unwrap_or_else(|error| panic!("T = {horizon}, {path:?}: {error}"));
         }
@@ -587,7 +437,7 @@ fn rejects<L: Law>(law: impl Fn() -> L, horizon: u64, steps: &[u64]) -> bool {
     let height = levels(horizon);
     let covariance = covariances(steps, height, 1.0);
     [Path::Single, Path::Swept, Path::Split].into_iter().all(|path| {
-        accepts(&sample(law(), height, steps, 200_000, path, 7), &covariance, 3 * sequences().len()).is_err()
+        accepts(&sample(Tree::new(height, law()), steps, 200_000, path, 7), &covariance, 3 * sequences().len()).is_err()
     })
 }
 
