@@ -21,8 +21,8 @@ _LONGEST = 48
 def band(structure: Any) -> float:
     """How many standard deviations 95 % of errors stay within.
 
-    Sums of few Laplace variables have heavier tails: 1.96 of them would cover 93.8 % at a horizon of 1. Single cells need
-    most; medians and sums of cells need less.
+    Sums of few Laplace variables have heavier tails: 1.96 of them would cover 93.8 % at a horizon of 1. What a cell
+    needs is taken for all; medians and sums of cells need less.
     """
     if not isinstance(structure.privacy, PureDp):
         return _Z95

@@ -266,3 +266,35 @@ def test_the_memory_of_a_comparison_is_that_of_the_structure_where_less_is_measu
     privacy: fg.Budget, size: int, reads: int, keys: int | None
 ) -> None:
     test_the_memory_of_a_comparison_is_that_of_the_structure(privacy, size, reads, keys, 2**20)
+
+
+@ALL
+def test_a_suggested_shape_is_nearly_best_for_its_mechanism(mechanism: str) -> None:
+    given: dict[str, Any] = {"horizon": 1000, "hash_seed": 1, **MECHANISMS[mechanism]}
+    sketch = fg.CountSketch.suggest(profile=ZIPF, **given)
+    join = fg.JoinSize.suggest(profile=RELATIONS, **given)
+    boxes = fg.RangeCounter.suggest(points=10_000, shape=(64, 64), **given)
+    for plan in (sketch, join, boxes):
+        parameters = plan.parameters
+        assert all(parameters[name] == value for name, value in given.items())
+        assert plan.build().mechanism == given.get("mechanism", "tree")
+    shapes = [{"width": 2**bits, "depth": depth} for bits in range(7, 20) for depth in (3, 5, 7)]
+    assert sketch.error(profile=ZIPF) <= 1.11 * min(sketch.replace(**shape).error(profile=ZIPF) for shape in shapes)
+    assert join.error(profile=RELATIONS) <= 1.11 * min(
+        join.replace(**shape).error(profile=RELATIONS) for shape in shapes
+    )
+    shapes = [{"levels": levels, "width": width} for levels in (1, 2, 3, 6) for width in (64, 4096)]
+    assert boxes.error() <= 1.11 * min(boxes.replace(**shape).error() for shape in shapes)
+
+
+@pytest.mark.parametrize("given", [{"privacy": fg.PureDp(1.0), "mechanism": "blt"}, {"buffers": 2}])
+def test_what_is_refused_to_a_structure_is_refused_to_a_search(given: dict[str, Any]) -> None:
+    given = {"horizon": 10, "privacy": fg.Zcdp(0.5), **given}
+    searches: list[Any] = [
+        lambda: fg.CountSketch.suggest(profile=ZIPF, **given),
+        lambda: fg.JoinSize.suggest(profile=RELATIONS, **given),
+        lambda: fg.RangeCounter.suggest(points=10, shape=9, **given),
+    ]
+    for search in searches:
+        with pytest.raises(ValueError, match=r"pure budget|buffers are"):
+            search()
