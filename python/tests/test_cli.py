@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import math
 import os
 import re
 import stat
@@ -21,6 +22,7 @@ import pytest
 
 import fastgame as fg
 from fastgame._cli import main
+from fastgame._plot import band
 
 TICKS = fg.Ticks("2026-01-01", "2026-01-08", "1d")
 ROWS = [("2026-01-01 09:30", "/home", 1), ("2026-01-02 10:00", "/about", 2), ("2026-01-02 10:00", "/home", -3)]
@@ -494,6 +496,124 @@ def test_an_interruption_is_told_and_nothing_is_written(run: Run, monkeypatch: p
     assert not Path("out.csv").exists()
 
 
+# Every kind of noise on the command line: options, what the library is given, and the guarantee.
+NOISES: dict[str, tuple[list[str], dict[str, Any], str]] = {
+    "blt": (["--rho", "0.5", "--mechanism", "blt"], {"privacy": fg.Zcdp(0.5), "mechanism": "blt"}, r"0\.5-zCDP, \(4"),
+    "2 buffers": (
+        ["--rho", "0.5", "--mechanism", "blt", "--buffers", "2"],
+        {"privacy": fg.Zcdp(0.5), "mechanism": "blt", "buffers": 2},
+        r"0\.5-zCDP, \(4\.887, 1e-06\)-DP",
+    ),
+    "pure": (["--epsilon", "1", "--delta", "0"], {"privacy": fg.PureDp(1.0)}, "1-DP"),
+    "pure lifetime": (
+        ["--epsilon", "0.3", "--delta", "0.0", "--protect", "lifetime"],
+        {"privacy": fg.PureDp(0.3), "protect": "lifetime"},
+        r"0\.3-DP, for a row, its deletion included,",
+    ),
+}
+FRAME = {name: [row[place] for row in ROWS] for place, name in enumerate(["time", "page", "n"])}
+
+
+def noisy_feed(kind: str, given: dict[str, Any]) -> Any:
+    """The structure and the columns of a command."""
+    given = {"horizon": 7, "insecure_seed": 7, **given}
+    if kind == "count":
+        return fg.Feed(fg.ContinualCounter(**given))
+    if kind == "keyed":
+        return fg.Feed(fg.ContinualVector(3, **given), key="page", keys=KEYS)
+    if kind == "top":
+        return fg.Feed(fg.CountSketch(width=256, hash_seed=1, **given), key="page", keys=KEYS, top=2)
+    axis = fg.axis.Integer(0, 5, name="n")
+    counter = fg.RangeCounter(axes=[axis], width=64, hash_seed=1, **given)
+    return fg.Feed(counter, boxes={"n=0:2": {"n": (0, 2)}, "n=1:5": {"n": (1, 5)}})
+
+
+SEEDED = ["visits.csv", *CLOCK, "--insecure-seed", "7"]
+NOISY = {
+    "count": ["count", *SEEDED],
+    "keyed": ["count", *SEEDED, *KEYED],
+    "top": ["top", *SEEDED, *KEYED, "--width", "256", "--hash-seed", "1", "-k", "2"],
+    "range": [
+        "range",
+        *SEEDED,
+        "--axis",
+        "n:0:5",
+        "--box",
+        "n=0:2",
+        "--box",
+        "n=1:5",
+        "--width",
+        "64",
+        "--hash-seed",
+        "1",
+    ],
+}
+
+
+@pytest.mark.parametrize("noise", NOISES)
+@pytest.mark.parametrize("kind", NOISY)
+def test_releases_with_every_noise_are_those_of_replay_with_their_error_at_each_step(
+    run: Run, kind: str, noise: str
+) -> None:
+    options, given, promise = NOISES[noise]
+    feed = noisy_feed(kind, given)
+    expected = fg.replay(pa.table(FRAME), TICKS, feed, time="time")
+    code, out, err = run(*NOISY[kind], *options, "--format", "json", "--plot", "out.svg")
+    assert code == 0, err
+    assert of_json(out) == plain(expected)
+    last = err.splitlines()[-1]
+    assert re.match(rf"all that was released is {promise}", last), last
+    assert ("zCDP" in last) == ("pure" not in noise)
+    stds = [row["std"] for row in of_json(out)]
+    if kind in ("count", "keyed"):
+        cells = len(stds) // 7
+        structure = noisy_feed(kind, given).structure
+        for step in range(1, 8):
+            structure.advance(to=step)
+            assert stds[(step - 1) * cells : step * cells] == [structure.noise_std()] * cells
+        assert (len(set(stds)) == 7) == ("pure" not in noise)
+        assert stds == sorted(stds)
+    assert Path("out.svg").stat().st_size > 5_000
+
+
+@pytest.mark.usefixtures("orders")
+@pytest.mark.parametrize("noise", NOISES)
+def test_a_join_with_every_noise_is_that_of_replay_join(run: Run, noise: str) -> None:
+    options, given, promise = NOISES[noise]
+    expected = rejoined(**given)
+    command = [word for word in JOIN if word not in ("--rho", "0.5")]
+    code, out, err = run(*command, *options, "--format", "json", "--plot", "out.png")
+    assert code == 0, err
+    assert of_json(out) == plain(expected)
+    assert re.match(rf"all that was released is {promise}", err.splitlines()[-1])
+
+
+@pytest.mark.parametrize(
+    ("horizon", "budget", "mechanism", "sds"),
+    [
+        (1, fg.Zcdp(0.5), "blt", 1.959964),
+        (1, fg.PureDp(2.0), "tree", math.log(20) / math.sqrt(2)),
+        (7, fg.PureDp(2.0), "tree", 2.0126),
+        (2**40, fg.PureDp(2.0), "tree", 1.965),
+    ],
+)
+def test_the_band_of_a_picture_covers_what_it_says(horizon: int, budget: Any, mechanism: Any, sds: float) -> None:
+    counter = fg.ContinualCounter(horizon=horizon, privacy=budget, mechanism=mechanism)
+    assert band(counter) == pytest.approx(sds, rel=1e-3)
+
+
+@pytest.mark.parametrize(("noise", "promise"), [("pure", "1-DP, protect = update"), ("blt", "1e-06)-DP, protect")])
+def test_the_title_of_a_picture_states_the_guarantee(
+    run: Run, monkeypatch: pytest.MonkeyPatch, noise: str, promise: str
+) -> None:
+    titles: list[str] = []
+    monkeypatch.setattr("matplotlib.axes.Axes.set_title", lambda _, title, **__: titles.append(title))
+    assert run(*NOISY["count"], *NOISES[noise][0], "--plot", "out.png")[0] == 0
+    assert len(titles) == 1 and promise in titles[0]
+    if noise == "pure":
+        assert titles[0].startswith("1-DP")
+
+
 PLAN = ["plan", "sketch", "--horizon", "8760", "--rho", "0.5", "--expected-total", "1e5", "--key-count", "5000"]
 
 
@@ -522,6 +642,67 @@ def test_a_plan_of_a_sketch_suggests_its_shape_and_tells_when_a_vector_would_do(
     assert "plain vector" not in run(*many, "--width", "64")[1]
 
 
+PLANS: dict[str, list[str]] = {
+    "counter": ["plan", "counter", "--horizon", "1000"],
+    "vector": ["plan", "vector", "--horizon", "1000", "--key-count", "50"],
+    "sketch": [
+        "plan",
+        "sketch",
+        "--horizon",
+        "1000",
+        "--expected-total",
+        "1e5",
+        "--key-count",
+        "5000",
+        "--width",
+        "512",
+    ],
+    "range": ["plan", "range", "--horizon", "1000", "--axis", "x:0:100"],
+}
+
+
+@pytest.mark.parametrize("noise", NOISES)
+@pytest.mark.parametrize("kind", PLANS)
+def test_plans_of_every_noise_and_their_comparison(run: Run, kind: str, noise: str) -> None:
+    options, given, _ = NOISES[noise]
+    given = {"horizon": 1000, **given}
+    makers: dict[str, Callable[[], fg.Plan]] = {
+        "counter": lambda: fg.ContinualCounter.plan(**given),
+        "vector": lambda: fg.ContinualVector.plan(50, **given),
+        "sketch": lambda: fg.CountSketch.plan(width=512, hash_seed=1, **given),
+        "range": lambda: fg.RangeCounter.plan(axes=fg.axis.Integer(0, 100, name="x"), **given),
+    }
+    plan = makers[kind]()
+    profile = fg.FrequencyProfile.zipf(total=1e5, keys=5000) if kind == "sketch" else None
+    code, out, err = run(*PLANS[kind], *options, "--format", "json")
+    assert (code, err) == (0, "")
+    shown = json.loads(out)
+    assert (shown["error_now"], shown["error_at_end"]) == (
+        plan.error(at=1, profile=profile),
+        plan.error(profile=profile),
+    )
+    assert shown["buffers"] == plan.buffers and shown["parameters"]["privacy"] == repr(plan.privacy)
+    if noise == "2 buffers":
+        assert run(*PLANS[kind], *options, "--plot", "plan.png")[0] == 0 and Path("plan.png").exists()
+
+    code, out, err = run(*PLANS[kind], *options, "--compare", "--format", "json")
+    assert (code, err) == (0, "")
+    shown, expected = json.loads(out), plan.compare(profile=profile)
+    assert set(shown) == {"mechanisms", "choice", "why"} and shown["choice"] == expected.choice
+    measured = {"time"}
+    for row, other in zip(shown["mechanisms"], expected.mechanisms, strict=True):
+        assert {name: row[name] for name in set(row) - measured} == {
+            name: getattr(other, name) for name in set(row) - measured
+        }
+    code, out, _ = run(*PLANS[kind], *options, "--compare", "--out", "compared.txt")
+    assert (code, out) == (0, "")
+    lines = Path("compared.txt").read_text().splitlines()
+    assert lines[0].startswith("mechanism") and lines[-1].startswith(f"Choose '{expected.choice}': ")
+    assert [line.split()[0].rstrip(",") for line in lines[1 : 1 + len(expected.mechanisms)]] == [
+        row.mechanism for row in expected.mechanisms
+    ]
+
+
 def test_plans_of_counters_and_vectors_take_a_clock(run: Run) -> None:
     clock = ["--start", "2026-01-01", "--end", "2027-01-01", "--every", "1h", "--epsilon", "1", "--delta", "1e-6"]
     plan = fg.ContinualCounter.plan(horizon=8760, privacy=fg.ApproxDp(1, 1e-6), max_weight=3)
@@ -546,6 +727,11 @@ def test_plans_of_counters_and_vectors_take_a_clock(run: Run) -> None:
         (["sketch", "--rho", "1", "--horizon", "8", "--expected-total", "nan"], "must be from 1 to 2\\^53; nan"),
         (["sketch", "--rho", "1", "--horizon", "8", "--expected-total", "9", "--key-count", "0"], "keys must be"),
         (["sketch", "--rho", "1", "--horizon", "8", "--expected-total", "9", "--skew", "-1"], "exponent must be"),
+        (["counter", "--horizon", "8", "--rho", "1", "--buffers", "3"], "buffers are what the mechanism .blt. has"),
+        (["counter", "--horizon", "8", "--rho", "1", "--buffers", "3", "--compare"], "buffers are what the mechanism"),
+        (["counter", "--horizon", "8", "--epsilon", "1", "--delta", "0", "--mechanism", "blt"], "a pure budget is"),
+        (["counter", "--horizon", "1", "--rho", "1", "--mechanism", "blt", "--buffers", "1"], "none at horizon 1"),
+        (["counter", "--horizon", "8", "--rho", "1", "--mechanism", "square-root"], "invalid choice"),
         (["counter", "--horizon", "8"], "the budget is --rho"),
         (["counter", "--rho", "1", "--horizon", "8", "--plot", "nowhere/plan.png"], "there is no folder"),
     ],
@@ -754,7 +940,8 @@ def orders(folder: Path) -> Path:
 
 def rejoined(left: Any = None, right: Any = None, **parameters: Any) -> pa.Table:
     """What fastgame.replay_join gives for the same rows and seeds."""
-    own = {"max_weight", "depth", "width", "on_excess", "protect", "contributions", "mechanism"} & set(parameters)
+    own = {"max_weight", "depth", "width", "on_excess", "protect", "contributions", "mechanism", "buffers", "privacy"}
+    own &= set(parameters)
     given: dict[str, Any] = {"horizon": 7, "privacy": fg.Zcdp(0.5), "insecure_seed": 7, "hash_seed": 1, "width": 256}
     join = fg.JoinSize(**{**given, **{name: parameters.pop(name) for name in own}})
     visits = {name: [row[place] for row in ROWS] for place, name in enumerate(["time", "page", "n"])}

@@ -821,6 +821,23 @@ def test_the_error_that_is_stated_is_that_of_the_structure() -> None:
     assert set(play(table(), counter()).column("std").to_pylist()) == {counter().noise_std()}
 
 
+@pytest.mark.parametrize(
+    "parameters", [{"mechanism": "blt"}, {"mechanism": "blt", "buffers": 3}, {"privacy": fg.PureDp(1)}]
+)
+@pytest.mark.parametrize("every", [1, 3])
+def test_the_error_of_each_step_is_stated_also_where_it_grows(parameters: dict[str, Any], every: int) -> None:
+    structure, again = counter(**parameters), counter(**parameters)
+    released = play(table(), structure, release_every=every)
+    steps = [TICKS.step([time - dt.timedelta(seconds=1)])[0] for time in released.column("time").to_pylist()]
+    assert len(steps) > 3 and steps[-1] == DAYS
+    expected = []
+    for step in steps:
+        again.advance(to=int(step))
+        expected.append(again.noise_std())
+    assert released.column("std").to_pylist() == expected == sorted(expected)
+    assert (len(set(expected)) == len(steps)) == ("mechanism" in parameters)
+
+
 COUNTER = counter()
 MISUSE: dict[str, tuple[type[Exception], str, dict[str, Any]]] = {
     "no ticks": (TypeError, "ticks must be fastgame.Ticks; int was given", {"ticks": 5}),

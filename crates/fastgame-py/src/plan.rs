@@ -103,15 +103,20 @@ impl Plan {
     }
 }
 
-/// Cells of a structure that is measured, and how many of them are read in all.
+/// Cells of a structure that is measured, at most and at least, and how many of them are read in all.
 const MINIATURE: u64 = 4096;
+const LEAST_MINIATURE: u64 = 64;
 const CELL_READS: u64 = 1 << 18;
 
 /// Nanoseconds for a cell that is read and bytes of noise for each cell, after `reads` reads of `read` of `size` cells.
 fn measure(parameters: &Parameters, size: u64, read: u64, reads: u64) -> PyResult<(f64, f64)> {
-    let cells = size.min(MINIATURE);
+    // How often a cell is read decides about its memory: where that is often, fewer cells are taken rather than fewer reads.
+    let each = reads as f64 * (read as f64 / size as f64);
+    let cells = ((CELL_READS as f64 / each) as u64).clamp(LEAST_MINIATURE, MINIATURE).min(size);
     let some = ((u128::from(cells) * u128::from(read)).div_ceil(u128::from(size))).max(1) as u64;
-    let count = reads.min((CELL_READS / some).max(2));
+    // Where a read is of less than a whole one of these cells, there are fewer.
+    let alike = (each * cells as f64 / some as f64).ceil() as u64;
+    let count = alike.min(CELL_READS / some).max(2).min(reads);
     let mut vector = parameters.miniature(cells as usize).and_then(|builder| builder.build()).map_err(CoreError)?;
     let before = vector.memory();
     // Nothing here is anyone's data, so the noise need not be secret.
