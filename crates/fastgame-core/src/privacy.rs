@@ -119,7 +119,10 @@ impl Loss {
             if delta == 0.0 {
                 return Ok(epsilon);
             }
-            check_delta(delta)?;
+            if !(f64::MIN_POSITIVE..1.0).contains(&delta) {
+                let allowed = "0, or at least 2.2250738585072014e-308 and less than 1";
+                return Err(Error::Parameter { name: "delta", given: delta.into(), allowed });
+            }
             let safe = |other| pure_curve(epsilon, other) <= delta;
             return Ok(if safe(0.0) { 0.0 } else { last_safe(0.0, epsilon, safe) });
         }

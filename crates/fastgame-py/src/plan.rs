@@ -338,6 +338,8 @@ impl Plan {
     /// second_moment : float
     ///     Of the counts of the rectangles of a sketched component, for what collisions add: n points make from n (each
     ///     in a rectangle of its own) to n^2 (all in one). 0: noise alone.
+    /// at : int, optional
+    ///     The time step, as for `error`.
     ///
     /// Returns
     /// -------
@@ -345,8 +347,9 @@ impl Plan {
     /// collisions, and what the error stays within with probability `confidence`.
     #[pyo3(
         name = "box",
-        signature = (lo = None, hi = None, *, sides = None, confidence = Argument::Absent, second_moment = Argument::Absent),
-        text_signature = "($self, lo=None, hi=None, *, sides=None, confidence=0.95, second_moment=0.0)"
+        signature = (lo = None, hi = None, *, sides = None, confidence = Argument::Absent, second_moment = Argument::Absent,
+            at = None),
+        text_signature = "($self, lo=None, hi=None, *, sides=None, confidence=0.95, second_moment=0.0, at=None)"
     )]
     fn of_box<'py>(
         &self,
@@ -356,8 +359,9 @@ impl Plan {
         sides: Option<&Bound<'py, PyAny>>,
         confidence: Argument<'_>,
         second_moment: Argument<'_>,
+        at: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let range = self.boxes()?;
+        let range = &self.boxes()?.at(self.step(at)?).map_err(CoreError)?;
         let confidence = match confidence {
             Argument::Given(given) => float_parameter(&given, "confidence")?,
             Argument::Absent => 0.95,
