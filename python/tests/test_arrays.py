@@ -227,6 +227,7 @@ INTEGERS: dict[tuple[str, str], tuple[Callable[[Any], Any], int]] = {
     ("Plan.error", "releases"): (lambda given: PLAN.error(0.9, given), 3),
     ("Plan.error", "at"): (lambda given: PLAN.error(at=given), 3),
     ("Plan.std", "at"): (lambda given: PLAN.std(at=given), 3),
+    ("Plan.box", "at"): (lambda given: RANGE_PLAN.box(at=given), 3),
     ("Plan.compare", "reads"): (lambda given: compared(reads=given), 3),
     ("Plan.compare", "keys"): (lambda given: compared(keys=given), 3),
     ("Plan.cells_read", "keys"): (SKETCH_PLAN.cells_read, 3),

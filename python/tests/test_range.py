@@ -1168,3 +1168,19 @@ def test_structures_beyond_memory_are_refused_before_they_are_made() -> None:
         with pytest.raises((ValueError, MemoryError)) as refusal:
             fg.RangeCounter(shape=shape, width=width, depth=63, horizon=3, privacy=fg.Zcdp(0.5))
         assert re.search(r"8 bytes each\); \d{9,} was given", str(refusal.value))
+
+
+def test_the_plan_of_a_box_is_that_of_a_step() -> None:
+    common: dict[str, Any] = {"shape": (32, 8), "horizon": 1 << 20, "privacy": fg.Zcdp(0.5), "mechanism": "blt"}
+    plan = fg.RangeCounter.plan(**common, levels=1)
+    cell = fg.ContinualVector.plan(1, horizon=1 << 20, privacy=fg.Zcdp(0.5), mechanism="blt")
+    for step in [1, 3, 1000, 1 << 20]:
+        at_end, then = plan.box((3, 1), (9, 5)), plan.box((3, 1), (9, 5), at=step)
+        ratio = cell.std(at=step) / cell.std()
+        # But for the lattice, which is the same at every step.
+        assert then.noise_std == pytest.approx(ratio * at_end.noise_std, rel=1e-3)
+        assert then.error == pytest.approx(ratio * at_end.error, rel=1e-3)
+        assert plan.error(at=step) == pytest.approx(plan.box(at=step).error, rel=1e-12)
+    for step in [0, (1 << 20) + 1]:
+        with pytest.raises(ValueError, match="at must be"):
+            plan.box(at=step)
