@@ -2,8 +2,8 @@
 """How far the released values are from the ideal mechanism because normals are floats.
 
 Computes every term of section 7 of docs/guarantees.md from the constants of the sampler (the 256-layer ziggurat
-of rand_distr 0.6), and of section 12 for gamma variables made of them, and prints them as markdown. Standard library
-only; a few seconds.
+of rand_distr 0.6), of section 12 for gamma variables made of them, and of section 14 for BLT noise, and prints them as
+markdown. Needs numpy and scipy, for blt_table.py; a few seconds.
 
     sampler_bound.py                    print the tables
     sampler_bound.py --check            fail unless docs/guarantees.md holds exactly what is printed
@@ -13,17 +13,22 @@ only; a few seconds.
 """
 
 import argparse
+import functools
 import math
 import re
 import sys
 from decimal import Decimal, getcontext
 from pathlib import Path
 
+import blt_table
+import numpy as np
+
 getcontext().prec = 50
 
 DOCS = Path(__file__).resolve().parent.parent / "docs" / "guarantees.md"
 BEGIN, END = "<!-- begin: scripts/sampler_bound.py -->", "<!-- end -->"
 BEGIN_LAPLACE = "<!-- begin: scripts/sampler_bound.py, Laplace -->"
+BEGIN_BLT = "<!-- begin: scripts/sampler_bound.py, BLT -->"
 
 # The sampler.
 LAYERS = 256
@@ -37,6 +42,8 @@ CELLS = 2**40  # the adaptive bound holds for up to this many cells ...
 ONE_OFF = 2.0**-64  # ... but for this probability, once
 U0 = 2.0**-53  # unit roundoff of doubles
 SECOND_ORDER = 1 + 2.0**-20  # products of two of the small numbers below
+FACTOR_ERROR = 2.0**-44  # of the factor of a jump's covariance, relative: section 14.2
+NEAR_BEST = 1.01  # buffers are as few as bring the variance this close to the best
 
 ONE, TWO = Decimal(1), Decimal(2)
 SQRT_TAU = Decimal("2.50662827463100050241576528481104525300698674060994")  # sqrt(2 pi)
@@ -425,6 +432,145 @@ def laplace_report():
     return "\n".join(lines)
 
 
+class BltRow:
+    """What section 14 needs of parameters used up to a horizon, all in units of s."""
+
+    def __init__(self, row, horizon):
+        self.buffers = len(row)
+        self.omega, self.e = np.array(row).reshape(-1, 2).T
+        horizon = float(horizon)
+        self.std = np.sqrt(np.diagonal(blt_table.geometric(self.e, horizon)[0]))  # of each buffer
+        if not row:
+            self.rest, self.footprint, self.whitened = 0.0, self.std, 0.0
+            return
+        self.rest = math.sqrt(blt_table.square_sum(self.e, self.omega, horizon - 1))  # of the noise without fresh z
+        # w_i(x) = omega_i / ((1 - lambda_i x) b(x)) by partial fractions: the later z that buffer i looks like.
+        delta = blt_table.roots(self.omega, self.e)
+        below = self.e[:, None] - self.e - delta
+        residues = -self.omega[:, None] / below / (self.omega[:, None] / below**2).sum(axis=0)
+        gram = residues @ blt_table.geometric(self.e + delta, horizon)[0] @ residues.T
+        self.footprint = np.sqrt(np.diagonal(gram))
+        # The sum of gamma_i, the largest over jumps of 1, 2, 4, ... steps; gram = root^T root.
+        root = np.linalg.cholesky(gram / np.outer(self.footprint, self.footprint)).T * self.footprint
+        self.whitened, steps = 0.0, 1.0
+        while steps < horizon:
+            joint = blt_table.geometric(self.e, steps)[0]
+            lower = np.linalg.cholesky(np.eye(self.buffers) + root @ joint @ root.T)
+            own = np.linalg.norm(np.linalg.solve(lower, root), axis=0) * np.sqrt(np.diagonal(joint))
+            self.whitened = max(self.whitened, float(own.sum()))
+            steps *= 2
+
+
+@functools.cache
+def blt_rows():
+    return blt_table.read()
+
+
+def default_blt(level):
+    """The parameters that the library takes for the horizon 2^level: calibration/blt.rs."""
+    rows, below = blt_rows()[level], blt_rows()[max(level - 1, 0)]
+
+    def objective(row):
+        return blt_table.product(row, 2**level) if row else 2.0**level
+
+    choices = [[]] + [
+        min((choice[d] for choice in (rows, below) if d < len(choice)), key=objective) for d in range(len(rows))
+    ]
+    best = min(map(objective, choices))
+    return next(row for row in choices if objective(row) <= NEAR_BEST * best)
+
+
+def blt_limit(level, buffers):
+    """Standard deviations that no buffer of any cell exceeds at any step, but for the probability ONE_OFF."""
+    sums = math.log2(CELLS) + level + 1 + math.log2(max(buffers, 1))
+    z = 1.0
+    while sums + log2_normal_tail(z * (1 - 1e-9)) > math.log2(ONE_OFF):
+        z += 0.01
+    return z
+
+
+def blt_errors(zig, row, limit):
+    """The terms of a read beside those of the normals: lattice, factor, state. `limit` is in standard deviations of a
+    buffer; None takes root mean squares, for public reads.
+    """
+    x_mean, z_mean, tail = zig.moments()
+    grid = 2.0 / STEPS_PER_STD
+    slack = 1 + grid * float(sum(zig.density_max)) * 2
+    xl = x_mean + grid / float(zig.accept) + tail
+    zl = z_mean + 2 * grid / float(zig.accept)
+    d, normal = row.buffers, 2 * (x_mean + tail) + z_mean
+    if limit is None:
+        known = size = STATE_CUSHION
+        partial = size * row.rest
+    else:
+        known = limit + STATE_CUSHION - 1
+        size = known + z_mean
+        partial = size * float(row.omega @ row.std)
+    arrived = row.std * (3.12 * known + math.sqrt(d) * (normal + z_mean) + d * size)
+    leaf = 2 * xl + zl + (d + 1) * zl + slack * (float(row.omega @ (arrived + row.std * size)) + d * partial)
+    state = arrived + (2 * row.e + 1) * row.std * size + normal + 3 * z_mean + (0 if limit is None else z_mean)
+    if any(2.0**32 * U0 * state > (STATE_CUSHION - 1) * row.std):
+        raise ValueError("errors of 2^32 reads add up to more than the cushion")
+    return (
+        STEPS_PER_STD * leaf * U0 * SECOND_ORDER,
+        FACTOR_ERROR * row.whitened**2 / math.sqrt(2) * SECOND_ORDER,
+        float(row.footprint @ state) / float(SQRT_TAU) * U0 * SECOND_ORDER,
+    )
+
+
+def blt_report():
+    zig = Ziggurat()
+    divergence, decisions = zig.divergence()[0], sum(zig.decisions()) * SECOND_ORDER
+
+    def terms(row, level):
+        """a, b_1, b_2, and b_3, b_4, b for public and for adaptive reads."""
+        draws = row.buffers + 1
+        found = [math.sqrt(draws * divergence / 2), draws * decisions]
+        for limit in (None, blt_limit(level, row.buffers)):
+            lattice, factor, state = blt_errors(zig, row, limit)
+            found += ([factor] if limit is None else []) + [lattice, state, found[1] + factor + lattice + state]
+        return found
+
+    def cell(value):
+        return up(value) if value else "0"
+
+    lines = [
+        "| $T$ | $d$ | $a$ | $b_1$ normals | $b_2$ factor | $b_3$ lattice | $b_4$ state | $\\delta_0$, public reads "
+        "| $M$ | $b_3$ lattice | $b_4$ state | $\\delta_0$, adaptive reads |",
+        "|---|---|---|---|---|---|---|---|---|---|---|---|",
+    ]
+    shown = {}
+    for level in (0, 1, 5, 10, 14, 16, 20, 24, 30, 40, 50, 62):
+        row = BltRow(default_blt(level), 2**level)
+        shown[level] = a, *rest, public, lattice, state, adaptive = terms(row, level)
+        cells = [f"$2^{{{level}}}$", str(row.buffers), *map(cell, [a, *rest]), f"**{ten(a + public)}**"]
+        cells += [f"{blt_limit(level, row.buffers):.1f}", cell(lattice), cell(state), f"**{ten(a + adaptive)}**"]
+        lines.append("| " + " | ".join(cells) + " |")
+    lines += [
+        "",
+        "| $N$ | $a\\sqrt N + bN$, $T = 2^{14}$, public reads | $T = 2^{20}$, public | $T = 2^{62}$, public "
+        "| $T = 2^{62}$, adaptive |",
+        "|---|---|---|---|---|",
+    ]
+    for exponent in (0, 3, 6, 9):
+        n = 10**exponent
+        row = [shown[h][0] * math.sqrt(n) + n * shown[h][b] for h, b in ((14, 5), (20, 5), (62, 5), (62, 8))]
+        lines.append(f"| $10^{exponent}$ | " + " | ".join(map(ten, row)) + " |")
+    # A row serves horizons up to twice its own.
+    every = [
+        terms(BltRow(row, 2 ** min(level + 1, 62)), min(level + 1, 62))
+        for level, rows in enumerate(blt_rows())
+        for row in [[], *rows][level > 0 :]
+    ]
+    lines += [
+        "",
+        f"For every horizon and every number of buffers that there are parameters for, $\\delta_0 = a + b$ is at most "
+        f"{ten(max(row[0] + row[5] for row in every))} with public reads and "
+        f"{ten(max(row[0] + row[8] for row in every))} with adaptive ones.",
+    ]
+    return "\n".join(lines)
+
+
 def compare_tables(path):
     source = Path(path).read_text()
     mine = tables()
@@ -447,7 +593,7 @@ def main():
     if arguments.tables:
         compare_tables(arguments.tables)
         return
-    texts = {BEGIN: report(), BEGIN_LAPLACE: laplace_report()}
+    texts = {BEGIN: report(), BEGIN_LAPLACE: laplace_report(), BEGIN_BLT: blt_report()}
     if not (arguments.check or arguments.write):
         print("\n\n".join(texts.values()))
         return
