@@ -42,7 +42,7 @@ CELLS = 2**40  # the adaptive bound holds for up to this many cells ...
 ONE_OFF = 2.0**-64  # ... but for this probability, once
 U0 = 2.0**-53  # unit roundoff of doubles
 SECOND_ORDER = 1 + 2.0**-20  # products of two of the small numbers below
-FACTOR_ERROR = 2.0**-44  # of the factor of a jump's covariance, relative: section 14.2
+FACTOR_ERROR = 2.0**-42 + 31 * 2.0**-53  # of the factor of a jump's covariance, relative: section 14.2
 NEAR_BEST = 1.01  # buffers are as few as bring the variance this close to the best
 
 ONE, TWO = Decimal(1), Decimal(2)

@@ -25,8 +25,11 @@ use crate::noise::gaussian::standard_normal;
 /// Numbers for each buffer; those beyond the number of buffers are zero.
 type Buffers = [f64; MAX_BUFFERS];
 
-/// A pivot of a matrix with unit diagonal that is at most this is rounding: what is left of the variance is below it.
-const LEAST_PIVOT: f64 = 4e-15;
+/// Added to the unit diagonal that is factorised: more than rounding can take away, so that what is left stays positive
+/// definite and no entry of it is larger than a pivot (docs/guarantees.md, 14.2).
+const RIDGE: f64 = 1.0 / (1u64 << 44) as f64;
+/// What is left when no pivot is larger is not drawn.
+const LEAST_PIVOT: f64 = 4.0 * RIDGE;
 /// Jump lengths whose factors are kept at most.
 const MOST_JUMPS: u64 = 64;
 /// Cells of a sweep that are drawn at a time.
@@ -57,7 +60,7 @@ impl Jump {
         }
         let correlation = |i: usize, k: usize| powers[i].products(&powers[k]) / (diagonal[i] * diagonal[k]);
         // What is left of each variance.
-        let mut left: Buffers = [1.0; MAX_BUFFERS];
+        let mut left: Buffers = [1.0 + RIDGE; MAX_BUFFERS];
         let mut open = [true; MAX_BUFFERS];
         for column in 0..d {
             let candidates = (0..d).filter(|&i| open[i]);

@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::format;
+use std::println;
 use std::string::String;
 use std::vec;
 use std::vec::Vec;
@@ -468,15 +469,19 @@ fn errors_of_jumps(blt: Blt, lengths: impl Fn(u64) -> bool) -> (f64, f64) {
 }
 
 /// Every length from 1 to 2000 for every row of the table (half a million factors): unpivoted elimination was wrong by 350 %
-/// at single lengths.
+/// at single lengths. What is allowed is the bound of the guarantees (14.2), 2^-42 and rounding.
 #[test]
+#[expect(clippy::print_stdout, reason = "the measured figures")]
 fn every_short_jump_of_every_row_has_the_right_covariance() {
+    let (mut worst, mut worst_variance) = (0.0f64, 0.0f64);
     for levels in 1..=62 {
         for blt in (1..=MAX_BUFFERS as u32).map_while(|buffers| table(levels, buffers)) {
             let (error, variance) = errors_of_jumps(blt, |_| true);
-            assert!(error <= 1e-14 && variance <= 1e-14, "{:?}: {error:e}, {variance:e}", blt.row());
+            assert!(error <= 2.4e-13 && variance <= 2.4e-13, "{:?}: {error:e}, {variance:e}", blt.row());
+            (worst, worst_variance) = (worst.max(error), worst_variance.max(variance));
         }
     }
+    println!("factors: entries {worst:e}, variances {worst_variance:e}");
 }
 
 /// The noise of reads, as the normals are given.
@@ -547,7 +552,9 @@ fn long_jumps_agree_with_mpmath() {
 }
 
 #[test]
+#[expect(clippy::print_stdout, reason = "the measured figure")]
 fn long_jumps_of_every_row_have_the_covariance_of_the_closed_form() {
+    let mut worst = 0.0f64;
     for levels in 1..=62 {
         let steps = doubling_steps(1 << levels);
         // About 20 of them.
@@ -561,10 +568,14 @@ fn long_jumps_of_every_row_have_the_covariance_of_the_closed_form() {
                     // Far enough apart there is nothing between two steps.
                     let error = (got - want).abs();
                     assert!(error <= 1e-10 * want + 1e-300, "h = {levels}, {} buffers, {i} {j}", blt.buffers());
+                    if want > 1e-290 {
+                        worst = worst.max(error / want);
+                    }
                 }
             }
         }
     }
+    println!("covariances of reads: {worst:e}");
 }
 
 #[test]
