@@ -351,6 +351,7 @@ impl Plan {
             at = None),
         text_signature = "($self, lo=None, hi=None, *, sides=None, confidence=0.95, second_moment=0.0, at=None)"
     )]
+    #[expect(clippy::too_many_arguments, reason = "keywords of Python")]
     fn of_box<'py>(
         &self,
         py: Python<'py>,
