@@ -157,6 +157,11 @@ pub enum Error {
         /// Which element of the call.
         position: usize,
     },
+    /// A record of a journal does not fit the structure that it is to be replayed on.
+    Journal {
+        /// What should stand there.
+        what: &'static str,
+    },
     /// The generator failed; nothing was released.
     Entropy,
     /// A read does not fit in memory; nothing was released.
@@ -234,6 +239,11 @@ impl fmt::Display for Error {
             Self::Memory => f.write_str(
                 "there is not enough memory for this read; nothing was released and nothing has changed (read fewer cells at \
                  a time)",
+            ),
+            Self::Journal { what } => write!(
+                f,
+                "the journal does not fit this structure: it should have {what} there; replay it on a structure with the \
+                 parameters of the one that wrote it"
             ),
             Self::Entropy => write!(f, "the random generator failed; nothing was released and nothing has changed"),
         }

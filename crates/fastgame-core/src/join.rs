@@ -288,6 +288,10 @@ impl JoinSize {
         &self.vector
     }
 
+    pub(crate) fn vector_mut(&mut self) -> &mut ContinualVector {
+        &mut self.vector
+    }
+
     /// Moves the clock; see [`ContinualVector::advance`].
     ///
     /// # Errors

@@ -235,6 +235,7 @@ pub(crate) fn update_cells<K: Copy + Into<Key>>(
     let checked = check_weights(keys.len(), weights, shape.max_weight, on_excess, invalid)?;
     let bits = shape.bucket_bits();
     vector.add(
+        keys.len().saturating_mul(shape.depth),
         checked.total,
         |counters| add_batch(&mut counters[first..][..shape.cells()], hash, bits, keys, checked.weights()),
         |each| {
@@ -259,6 +260,7 @@ pub(crate) fn merge_cells(
     vector.check_open()?;
     shape.check_same(&raw.shape)?;
     vector.add(
+        shape.cells(),
         raw.total.into(),
         |counters| counters[first..].iter_mut().zip(&raw.counters).for_each(|(counter, add)| *counter += add),
         |each| raw.counters.iter().enumerate().for_each(|(cell, &add)| each(first + cell, add, cell)),
@@ -421,6 +423,10 @@ impl CountSketch {
     /// The vector of cells underneath: clock, calibration and parameters.
     pub fn vector(&self) -> &ContinualVector {
         &self.vector
+    }
+
+    pub(crate) fn vector_mut(&mut self) -> &mut ContinualVector {
+        &mut self.vector
     }
 
     /// Moves the clock; see [`ContinualVector::advance`].

@@ -53,10 +53,10 @@ pub(crate) struct JoinSize {
 }
 
 impl JoinSize {
-    pub(crate) fn build(parameters: Parameters) -> PyResult<Init<Self>> {
-        let shape = parameters.sketch_shape();
-        let structure = Structure::new(parameters)?;
-        let Some(shape) = shape else { return Err(PyTypeError::new_err("not the parameters of a join")) };
+    pub(crate) fn around(structure: Structure) -> PyResult<Init<Self>> {
+        let Some(shape) = structure.parameters().sketch_shape() else {
+            return Err(PyTypeError::new_err("not the parameters of a join"));
+        };
         let own = Self { keyer: Keyer::new(shape.hash_seed), shape, _sides: [0, 1] };
         Ok(Init::from(structure).add_subclass(own))
     }
@@ -69,7 +69,7 @@ impl JoinSize {
         hash_seed=None, mechanism='tree', buffers=None, protect='update', contributions=1, on_excess='error', invalid='raise', \
         insecure_seed=None)")]
     fn new(arguments: Option<&Bound<'_, PyDict>>) -> PyResult<Init<Self>> {
-        Self::build(Parameters::join(&Arguments::new(arguments))?)
+        Self::around(Structure::new(Parameters::join(&Arguments::new(arguments))?)?)
     }
 
     /// What a join with these parameters would cost, without building it: a Plan, whose error takes a JoinProfile of what

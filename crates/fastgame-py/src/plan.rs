@@ -10,14 +10,11 @@ use pyo3::prelude::*;
 use pyo3::types::{PyAny, PyDict, PyMappingProxy};
 
 use crate::arrays::{Argument, Beyond, float_parameter, integers, unsigned_parameter};
-use crate::counter::ContinualCounter;
 use crate::error::CoreError;
-use crate::join::JoinSize;
-use crate::parameters::{Blueprint, JoinSearch, Kind, Parameters, Search};
+use crate::parameters::{Blueprint, JoinSearch, Parameters, Search};
 use crate::profile::{join_profile_parameter, profile_parameter};
-use crate::range::{RangeCounter, boxes_of};
-use crate::sketch::CountSketch;
-use crate::vector::ContinualVector;
+use crate::range::boxes_of;
+use crate::structure::Structure;
 
 /// What a structure would cost and how far off it would be, without data.
 ///
@@ -542,14 +539,7 @@ impl Plan {
 
     /// Builds the structure: new at each call, with noise of its own.
     fn build(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
-        let parameters = self.parameters.clone();
-        Ok(match parameters.kind() {
-            Kind::Counter => Py::new(py, ContinualCounter::build(parameters)?)?.into_any(),
-            Kind::Vector => Py::new(py, ContinualVector::build(parameters)?)?.into_any(),
-            Kind::Sketch => Py::new(py, CountSketch::build(parameters)?)?.into_any(),
-            Kind::Range => Py::new(py, RangeCounter::build(parameters)?)?.into_any(),
-            Kind::Join => Py::new(py, JoinSize::build(parameters)?)?.into_any(),
-        })
+        crate::store::object(py, Structure::new(self.parameters.clone())?)
     }
 
     fn __eq__(&self, py: Python<'_>, other: &Bound<'_, PyAny>) -> PyResult<bool> {

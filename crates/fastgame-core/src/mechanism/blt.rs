@@ -373,6 +373,10 @@ impl Process for BltProcess {
         value
     }
 
+    fn fits(&self, step: u64, values: usize, now: u64) -> bool {
+        (1..=now).contains(&step) && values == self.blt.buffers() + 1
+    }
+
     fn bytes(&self) -> usize {
         self.jumps.lengths.capacity() * size_of::<(u64, usize)>() + self.jumps.numbers.capacity() * size_of::<f64>()
     }

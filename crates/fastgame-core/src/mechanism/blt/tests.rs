@@ -171,6 +171,10 @@ impl Process for Faulty {
         self.inner.drawn(step_move)
     }
 
+    fn fits(&self, head: u64, values: usize, now: u64) -> bool {
+        self.inner.fits(head, values, now)
+    }
+
     fn draw(&self, step_move: Move, value_at: impl Fn(u32) -> f64, rng: &mut impl Rng) -> Reading {
         if step_move.skipped > 0 && self.inner.jumps.get(step_move.skipped).is_none() {
             self.missed.set(self.missed.get() + 1);
