@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import fastgame as fg
 from fastgame._axis_text import axis_of, box_of
-from fastgame._plan import as_json, as_text, comparison_as_json, guarantee, upward
+from fastgame._plan import BOUND, as_given, as_json, as_text, comparison_as_json, guarantee, upward
 from fastgame._writing import write_text
 from fastgame.axis import Datetime, StrCategory
 
@@ -106,7 +106,7 @@ def _privacy_options(parser: argparse.ArgumentParser, seed: bool = True) -> None
     group.add_argument("--rho", type=float, metavar="R", help="budget as zero-concentrated differential privacy")
     group.add_argument("--mu", type=float, metavar="M", help="budget as Gaussian differential privacy")
     group.add_argument("--epsilon", type=float, metavar="E", help="budget as (epsilon, delta), with --delta")
-    group.add_argument("--delta", type=float, metavar="D", help="see --epsilon; 0 for pure privacy")
+    group.add_argument("--delta", type=float, metavar="D", help="see --epsilon; 0 for pure privacy, up to the error of a float sampler")
     protect = "what is protected: a row's coming, or its coming together with its going"
     group.add_argument("--protect", choices=["update", "lifetime"], default="update", help=protect)
     group.add_argument("--contributions", type=int, default=1, metavar="M", help="rows that one person may have")
@@ -639,11 +639,15 @@ def _tell_counts(counts: fg.RowCounts) -> None:
 def _tell_guarantee(structure: Any) -> None:
     """States what was spent."""
     budget = structure.privacy
-    zcdp = "" if isinstance(budget, fg.PureDp) else f"{upward(budget.rho, 6)}-zCDP, "
+    promise = f"{guarantee(budget)} ({BOUND})" if isinstance(budget, fg.PureDp) else guarantee(budget)
+    if isinstance(budget, fg.Zcdp):
+        promise = f"{as_given(budget.rho)}-zCDP, {promise}"
+    elif not isinstance(budget, fg.PureDp):
+        promise = f"{upward(budget.rho, 6)}-zCDP, {promise}"
     unit = "a row" if structure.contributions == 1 else f"{structure.contributions} rows"
     life = ", its deletion included," if structure.contributions == 1 else ", their deletions included,"
     life = life if structure.protect == "lifetime" else ""
-    _tell(f"all that was released is {zcdp}{guarantee(budget)}, for {unit}{life} and no more however it is combined")
+    _tell(f"all that was released is {promise}, for {unit}{life} and no more however it is combined")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

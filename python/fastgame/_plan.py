@@ -10,13 +10,17 @@ import os
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from fastgame._core import Budget, ContinualVector, FrequencyProfile, JoinProfile, Plan, PureDp
+from fastgame._core import ApproxDp, Budget, ContinualVector, FrequencyProfile, JoinProfile, Plan, PureDp
 from fastgame._results import Comparison, MechanismPlan, WhatIf
 
 Profile = FrequencyProfile | JoinProfile
 
 CONFIDENCE = 0.95
 DELTA = 1e-6
+#: Floats do not give delta = 0, which is what a pure budget states.
+SAMPLER = "up to the sampler's error"
+#: Where that is bounded.
+BOUND = "docs/guarantees.md, section 12"
 LAST_HORIZON = 2**62
 MOST_CONTRIBUTIONS = 2**32 - 1
 
@@ -31,9 +35,17 @@ def number(value: float) -> str:
 
 
 def upward(value: float, digits: int = 4) -> str:
-    """So many digits, rounded up: for what is promised to be no more."""
+    """So many digits, rounded up: for what is promised to be no more. Read as a float it is never less than the value.
+
+    What is rounded is the shortest decimal that reads as the value, so that 0.1 stays 0.1.
+    """
     context = decimal.Context(prec=digits, rounding=decimal.ROUND_CEILING)
-    return f"{float(context.create_decimal_from_float(value)):.{digits}g}"
+    return f"{float(context.create_decimal(repr(float(value)))):.{digits}g}"
+
+
+def as_given(value: float) -> str:
+    """The shortest decimal that reads as the value: a number that was given comes out as it was."""
+    return repr(float(value)).removesuffix(".0")
 
 
 def size(count: int) -> str:
@@ -45,9 +57,11 @@ def size(count: int) -> str:
 
 
 def guarantee(budget: Budget) -> str:
-    """What a budget promises, rounded up."""
+    """What a budget promises: as it was given, or rounded up. What floats add is said where it is all of delta."""
     if isinstance(budget, PureDp):
-        return f"{upward(budget.target_epsilon)}-DP"
+        return f"{as_given(budget.target_epsilon)}-DP {SAMPLER}"
+    if isinstance(budget, ApproxDp):
+        return f"({as_given(budget.target_epsilon)}, {as_given(budget.target_delta)})-DP"
     return f"({upward(budget.epsilon(DELTA))}, {DELTA:g})-DP"
 
 
@@ -92,7 +106,7 @@ def mechanism(plan: Plan) -> str:
 
 def _budget(budget: Budget) -> str:
     if isinstance(budget, PureDp):
-        return f"{budget!r}, delta 0: Laplace noise"
+        return f"{budget!r}: Laplace noise, delta 0 {SAMPLER} ({BOUND})"
     return f"{budget!r}: epsilon {upward(budget.epsilon(DELTA))} at delta {DELTA:g}"
 
 

@@ -22,6 +22,7 @@ import pytest
 
 import fastgame as fg
 from fastgame._cli import main
+from fastgame._plan import upward
 from fastgame._plot import band
 
 TICKS = fg.Ticks("2026-01-01", "2026-01-08", "1d")
@@ -504,11 +505,15 @@ NOISES: dict[str, tuple[list[str], dict[str, Any], str]] = {
         {"privacy": fg.Zcdp(0.5), "mechanism": "blt", "buffers": 2},
         r"0\.5-zCDP, \(4\.887, 1e-06\)-DP",
     ),
-    "pure": (["--epsilon", "1", "--delta", "0"], {"privacy": fg.PureDp(1.0)}, "1-DP"),
+    "pure": (
+        ["--epsilon", "1", "--delta", "0"],
+        {"privacy": fg.PureDp(1.0)},
+        r"1-DP up to the sampler's error \(docs/guarantees\.md, section 12\), for a row and",
+    ),
     "pure lifetime": (
         ["--epsilon", "0.3", "--delta", "0.0", "--protect", "lifetime"],
         {"privacy": fg.PureDp(0.3), "protect": "lifetime"},
-        r"0\.3-DP, for a row, its deletion included,",
+        r"0\.3-DP up to the sampler's error \(.*\), for a row, its deletion included,",
     ),
 }
 FRAME = {name: [row[place] for row in ROWS] for place, name in enumerate(["time", "page", "n"])}
@@ -602,7 +607,9 @@ def test_the_band_of_a_picture_covers_what_it_says(horizon: int, budget: Any, me
     assert band(counter) == pytest.approx(sds, rel=1e-3)
 
 
-@pytest.mark.parametrize(("noise", "promise"), [("pure", "1-DP, protect = update"), ("blt", "1e-06)-DP, protect")])
+@pytest.mark.parametrize(
+    ("noise", "promise"), [("pure", "1-DP up to the sampler's error, protect = update"), ("blt", "1e-06)-DP, protect")]
+)
 def test_the_title_of_a_picture_states_the_guarantee(
     run: Run, monkeypatch: pytest.MonkeyPatch, noise: str, promise: str
 ) -> None:
@@ -760,6 +767,36 @@ def test_a_stated_epsilon_is_rounded_up(run: Run) -> None:
         err = run("count", "visits.csv", *CLOCK, "--rho", rho)[2]
         epsilon = re.search(r"\(([-+.e0-9]+), 1e-06\)-DP", err)
         assert epsilon is not None and fg.Zcdp(float(rho)).delta(float(epsilon[1])) <= 1e-6, err
+
+
+# Digits of a double that lie beyond the decimal that was given were rounded up: 0.100001-zCDP.
+@pytest.mark.parametrize(
+    ("budget", "promise"),
+    [
+        (["--rho", "0.1"], "is 0.1-zCDP, "),
+        (["--rho", "0.123456789"], "is 0.123456789-zCDP, "),
+        (["--rho", "1e-12"], "is 1e-12-zCDP, "),
+        (["--rho", "3"], "is 3-zCDP, "),
+        (["--epsilon", "0.1", "--delta", "1e-6"], "-zCDP, (0.1, 1e-06)-DP, for"),
+        (["--epsilon", "0.7", "--delta", "3e-9"], "-zCDP, (0.7, 3e-09)-DP, for"),
+        (["--epsilon", "0.12345", "--delta", "0"], "is 0.12345-DP up to"),
+    ],
+)
+def test_a_budget_is_stated_as_it_was_given(run: Run, budget: list[str], promise: str) -> None:
+    assert promise in run("count", "visits.csv", *CLOCK, *budget)[2]
+
+
+@pytest.mark.parametrize("digits", [1, 4, 6])
+def test_what_is_rounded_up_is_never_less_and_stays_where_it_is_short(digits: int) -> None:
+    assert upward(0.1, digits) == "0.1" and upward(1.0, digits) == "1"
+    generator = np.random.default_rng(1)
+    for value in np.exp(generator.uniform(-50, 50, size=1000)):
+        assert value <= float(upward(value, digits)) <= value * (1 + 10.0 ** (1 - digits)), value
+        # No more digits than were given: it is what was given.
+        short = float(f"{value:.{digits}g}")
+        assert float(upward(short, digits)) == short
+    # One more digit, and it is the next.
+    assert float(upward(1 + 1.1 * 10.0**-digits, digits)) == 1 + 10.0 ** (1 - digits)
 
 
 def test_a_run_in_which_no_row_was_used_is_loud(run: Run) -> None:

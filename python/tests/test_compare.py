@@ -96,7 +96,8 @@ def test_what_if_replace_and_the_tables_know_every_mechanism(kind: str, mechanis
         "pure": "tree of Laplace",
     }
     assert f"mechanism {name.get(mechanism, mechanism)}" in text == str(plan)
-    assert ("delta 0: Laplace noise" in text) == pure == ("gamma variable" in text)
+    bounded = "Laplace noise, delta 0 up to the sampler's error (docs/guarantees.md, section 12)"
+    assert (bounded in text) == pure == ("gamma variable" in text)
     assert f"at most {plan.variables} {'gamma' if pure else 'normal'} variables" in text
     assert "<table>" in plan._repr_html_() and "mechanism" in plan._repr_html_()
     shown = json.loads(as_json(plan))

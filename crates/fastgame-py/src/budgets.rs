@@ -208,7 +208,9 @@ impl ApproxDp {
     }
 }
 
-/// epsilon-differential privacy, with delta = 0, spent on Laplace noise.
+/// epsilon-differential privacy, with delta = 0 up to the error of a float sampler, spent on Laplace noise.
+///
+/// What floats add to delta is bounded in docs/guarantees.md, section 12.
 ///
 /// Parameters
 /// ----------
