@@ -171,6 +171,11 @@ impl<'a, 'py> Arguments<'a, 'py> {
         found.ok_or_else(|| PyValueError::new_err(format!("{name} must be {}; {given:?} was given", allowed())))
     }
 
+    /// The most cells that a search may suggest.
+    fn max_cells(&self, allowed: &str) -> PyResult<u64> {
+        self.get("max_cells")?.map_or(Ok(1 << 24), |given| unsigned_parameter(&given, "max_cells", allowed))
+    }
+
     /// All but some.
     fn without(&self, py: Python<'py>, names: &[&str]) -> PyResult<Bound<'py, PyDict>> {
         let rest = PyDict::new(py);
@@ -202,19 +207,21 @@ impl<'a, 'py> Arguments<'a, 'py> {
 pub(crate) struct JoinSearch<'py> {
     pub(crate) profile: Bound<'py, JoinProfile>,
     pub(crate) confidence: f64,
+    pub(crate) max_cells: u64,
 }
 
 impl<'py> JoinSearch<'py> {
     /// The search, and the parameters of a join of a shape yet unknown.
     pub(crate) fn take(py: Python<'py>, arguments: &Arguments<'_, 'py>) -> PyResult<(Parameters, Self)> {
         const NAME: &str = "JoinSize.suggest";
-        const OWN: [&str; 4] = ["profile", "confidence", "max_weight", "hash_seed"];
+        const OWN: [&str; 5] = ["profile", "confidence", "max_cells", "max_weight", "hash_seed"];
         arguments.refuse_others(NAME, &OWN, COMMON)?;
         let profile = join_profile_parameter(&arguments.required(NAME, "profile")?)?.clone();
         let confidence =
             arguments.get("confidence")?.map_or(Ok(0.95), |given| float_parameter(&given, "confidence"))?;
-        let rest = arguments.without(py, &OWN[..2])?;
-        Ok((Parameters::join(&Arguments::new(Some(&rest)))?, Self { profile, confidence }))
+        let max_cells = arguments.max_cells("an integer from 192 to 2^64 - 1")?;
+        let rest = arguments.without(py, &OWN[..3])?;
+        Ok((Parameters::join(&Arguments::new(Some(&rest)))?, Self { profile, confidence, max_cells }))
     }
 }
 
@@ -234,10 +241,7 @@ impl<'py> Search<'py> {
         let profile = profile_parameter(&arguments.required(NAME, "profile")?)?.clone();
         let confidence =
             arguments.get("confidence")?.map_or(Ok(0.95), |given| float_parameter(&given, "confidence"))?;
-        let max_cells = match arguments.get("max_cells")? {
-            Some(given) => unsigned_parameter(&given, "max_cells", "an integer from 3 to 2^64 - 1")?,
-            None => 1 << 24,
-        };
+        let max_cells = arguments.max_cells("an integer from 3 to 2^64 - 1")?;
         let rest = arguments.without(py, &OWN[..3])?;
         rest.set_item("width", 1)?;
         Ok((Parameters::sketch(&Arguments::new(Some(&rest)))?, Self { profile, confidence, max_cells }))

@@ -58,9 +58,9 @@ impl Plan {
         let Blueprint::Join(builder) = parameters.blueprint() else {
             return Err(PyTypeError::new_err("not the parameters of a join"));
         };
-        let JoinSearch { profile, confidence } = search;
+        let JoinSearch { profile, confidence, max_cells } = search;
         let profile = profile.get().0;
-        let found = py.detach(|| builder.plan(profile)?.suggest(confidence)).map_err(CoreError)?;
+        let found = py.detach(|| builder.plan(profile)?.suggest(confidence, max_cells)).map_err(CoreError)?;
         Self::new(parameters.with_shape(found.parameters().shape()))
     }
 
