@@ -10,7 +10,7 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString, PyTuple};
 
-use crate::arrays::{Beyond, float_parameter, integers, unsigned_parameter};
+use crate::arrays::{Beyond, float_parameter, integers, type_name, unsigned_parameter};
 use crate::budgets::privacy_parameter;
 use crate::error::no_entropy;
 use crate::profile::{FrequencyProfile, JoinProfile, join_profile_parameter, profile_parameter};
@@ -163,7 +163,7 @@ impl<'a, 'py> Arguments<'a, 'py> {
         let Some(object) = self.get(name)? else { return Ok(words[0]) };
         let allowed = || words.iter().map(|(word, _)| format!("{word:?}")).collect::<Vec<_>>().join(" or ");
         let Ok(given) = object.cast::<PyString>() else {
-            let given = object.get_type();
+            let given = type_name(&object);
             return Err(PyTypeError::new_err(format!("{name} must be {}; {given} was given", allowed())));
         };
         let given = given.to_cow()?;
@@ -359,7 +359,8 @@ impl Parameters {
                 let count: u32 = unsigned_parameter(&given, "buffers", &allowed)?;
                 if !matches!(core_mechanism, Mechanism::Blt { .. }) {
                     return Err(PyValueError::new_err(format!(
-                        "buffers are what the mechanism \"blt\" has; {count} were given with {mechanism:?}"
+                        "buffers are what the mechanism \"blt\" has; {count} were given with {mechanism:?} (leave them out, or \
+                         set buffers=None)"
                     )));
                 }
                 Some(count)
