@@ -177,8 +177,10 @@ def _join_terms(plan: Plan, profile: JoinProfile) -> list[tuple[str, str]]:
 
 def _costs(plan: Plan) -> list[tuple[str, str]]:
     """Memory and work."""
-    memory = f"{size(plan.memory_at_start)} at first, at most {size(plan.memory)} if it is read whole"
-    if plan.cells > 1 and plan.structure != "JoinSize":
+    # Boxes read their cells one by one, all of them too.
+    how = "whatever is read" if plan.structure == "RangeCounter" else "if it is read whole"
+    memory = f"{size(plan.memory_at_start)} at first, at most {size(plan.memory)} {how}"
+    if plan.cells > 1 and plan.structure not in ("JoinSize", "RangeCounter"):
         memory += f", {size(plan.memory_one_by_one)} if cell by cell"
     rows = [("memory", memory), ("cells", f"{plan.cells:,}")]
     law = "gamma" if isinstance(plan.privacy, PureDp) else "normal"

@@ -404,10 +404,11 @@ impl Plan {
         self.plan.lattice_step()
     }
 
-    /// A bound on the memory in bytes, whenever the structure is read, if it is always read whole.
+    /// A bound on the memory in bytes, whenever the structure is read, if it is always read whole. Of a RangeCounter, whose
+    /// boxes read their cells one by one even if they are all boxes of a grid: the same as `memory_one_by_one`.
     #[getter]
     fn memory(&self) -> u64 {
-        self.plan.memory_at_most(true)
+        self.plan.memory_at_most(self.range.is_none())
     }
 
     /// Memory in bytes before anything is read.
