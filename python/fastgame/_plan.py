@@ -97,11 +97,15 @@ def summary(plan: Plan, profile: Profile | None = None) -> list[tuple[str, str]]
 
 
 def mechanism(plan: Plan) -> str:
-    """The mechanism, with what is not plain from its name."""
-    name = str(plan.parameters["mechanism"])
-    if plan.buffers is not None:
-        return f"{name} with {counted(plan.buffers, 'buffer')}"
-    return f"{name} of Laplace noise" if isinstance(plan.privacy, PureDp) else name
+    """The mechanism of a plan, with what is not plain from its name."""
+    return mechanism_in_words(str(plan.parameters["mechanism"]), plan.buffers, plan.privacy)
+
+
+def mechanism_in_words(name: str, buffers: int | None, budget: Budget) -> str:
+    """A mechanism, with what is not plain from its name."""
+    if buffers is not None:
+        return f"{name} with {counted(buffers, 'buffer')}"
+    return f"{name} of Laplace noise" if isinstance(budget, PureDp) else name
 
 
 def _budget(budget: Budget) -> str:
@@ -115,6 +119,8 @@ def _shape(plan: Plan) -> list[str]:
     given = plan.parameters
     own = [name for name in ("size", "width", "depth", "max_weight", "max_norm") if name in given]
     parts = [f"{name} {given[name]:,}" for name in own]
+    if "max_norm" in given:
+        parts[-1] += f" ({'L1' if isinstance(plan.privacy, PureDp) else 'L2'})"
     if plan.structure == "RangeCounter":
         parts.insert(0, "grid " + " x ".join(f"{extent:,}" for extent in grid_of(given)))
         parts.append(f"levels {given['levels']}, {given['estimator']}")
@@ -403,12 +409,22 @@ def draw_plan(plan: Plan, path: str | os.PathLike[str], profile: Profile | None 
         axis.grid(True, color="#dddddd", linewidth=0.6)
         axis.spines[["top", "right"]].set_visible(False)
         axis.legend(frameon=False, fontsize=8)
-    title = f"{plan.structure}, {plan.privacy!r}, {counted(plan.parameters['horizon'], 'step')}"
-    figure.suptitle(f"{title}: the error that {CONFIDENCE:.0%} of answers stay within", fontsize=11)
+    figure.suptitle(plan_title(plan), fontsize=11)
     figure.savefig(path, dpi=150)
 
 
-UNIT = "error (in units of the counts)"
+def plan_title(plan: Plan) -> str:
+    """What is drawn, in two lines: structure and shape; budget, time and mechanism."""
+    steps = counted(plan.parameters["horizon"], "step")
+    return (
+        f"{plan.structure} ({', '.join(_shape(plan))}): the error that {CONFIDENCE:.0%} of answers stay within\n"
+        f"{plan.privacy!r}, {steps}, mechanism {mechanism(plan)}"
+    )
+
+
+def error_label(plan: Plan) -> str:
+    """What an error is measured in."""
+    return f"error (in {'pairs of the join' if plan.structure == 'JoinSize' else 'units of the counts'})"
 
 
 def mark(axis: Any, x: float, error: float) -> None:
@@ -432,7 +448,7 @@ def draw_time(axis: Any, plan: Plan, profile: Profile | None, error: float) -> N
     axis.set_xscale("log", base=10)
     axis.set_ylim(bottom=0)
     axis.margins(y=0.15)
-    axis.set(title="Over time", xlabel="time step, from now to the end", ylabel=UNIT)
+    axis.set(title="Over time", xlabel="time step, from now to the end", ylabel=error_label(plan))
 
 
 def draw_horizons(axis: Any, plan: Plan, profile: Profile | None, error: float) -> None:
@@ -447,7 +463,7 @@ def draw_horizons(axis: Any, plan: Plan, profile: Profile | None, error: float) 
     mark(axis, plan.parameters["horizon"], error)
     axis.set_xscale("log", base=2)
     axis.set_ylim(bottom=0)
-    axis.set(title="Other horizons and the other unit", xlabel="horizon (time steps)", ylabel=UNIT)
+    axis.set(title="Other horizons and the other unit", xlabel="horizon (time steps)", ylabel=error_label(plan))
 
 
 def _first_level(plan: Plan) -> int:
@@ -475,4 +491,4 @@ def draw_widths(axis: Any, plan: Plan, profile: Profile | None, error: float) ->
     mark(axis, width, error)
     axis.set_xscale("log", base=2)
     axis.set_yscale("log")
-    axis.set(title="Other shapes", xlabel="width (buckets a row)", ylabel=UNIT)
+    axis.set(title="Other shapes", xlabel="width (buckets a row)", ylabel=error_label(plan))

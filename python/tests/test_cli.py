@@ -631,6 +631,7 @@ def test_the_title_of_a_picture_states_the_guarantee(
     assert len(titles) == 1 and promise in titles[0]
     if noise == "pure":
         assert titles[0].startswith("1-DP")
+    assert titles[0].endswith(", tree of Laplace noise" if noise == "pure" else ", blt with 1 buffer")
 
 
 PLAN = ["plan", "sketch", "--horizon", "8760", "--rho", "0.5", "--expected-total", "1e5", "--key-count", "5000"]
