@@ -109,7 +109,7 @@ def _privacy_options(parser: argparse.ArgumentParser, seed: bool = True) -> None
     group.add_argument("--rho", type=float, metavar="R", help="budget as zero-concentrated differential privacy")
     group.add_argument("--mu", type=float, metavar="M", help="budget as Gaussian differential privacy")
     group.add_argument("--epsilon", type=float, metavar="E", help="budget as (epsilon, delta), with --delta")
-    group.add_argument("--delta", type=float, metavar="D", help="see --epsilon; 0 for pure privacy, up to the error of a float sampler")
+    group.add_argument("--delta", type=float, metavar="D", help="see --epsilon; 0 for pure privacy")
     protect = "what is protected: a row's coming, or its coming together with its going"
     group.add_argument("--protect", choices=["update", "lifetime"], default="update", help=protect)
     group.add_argument("--contributions", type=int, default=1, metavar="M", help="rows that one person may have")

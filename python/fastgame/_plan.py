@@ -144,14 +144,14 @@ def _errors(plan: Plan, profile: Profile | None) -> list[tuple[str, str]]:
     if boxes:
         small = plan.box(sides=[max(1, extent // 16) for extent in grid_of(plan.parameters)], confidence=CONFIDENCE)
         rows.append(("small boxes", f"within {number(small.error)} where each side is a sixteenth of its axis"))
-    if join and profile is None:
-        rows.append(("", "by noise alone, of two empty relations: give a JoinProfile of what is expected"))
-    if (sketch and profile is None) or (boxes and plan.components[1] < plan.components[0]):
-        more = "give a profile" if sketch else "Plan.box takes a second moment"
-        rows.append(("", f"by noise alone: what collisions add depends on the data ({more})"))
-    rows.append(("noise of a cell", f"standard deviation {number(plan.noise_std)}"))
+    left_out = _left_out(plan, profile)
+    if left_out:
+        rows.append(("", left_out))
+    # That of a tree is the same at each step.
+    at_the_end = ", at the end" if plan.buffers else ""
+    rows.append(("noise of a cell", f"standard deviation {number(plan.noise_std)}{at_the_end}"))
     if sketch:
-        rows.append(("sd of an estimate", number(plan.std(profile=profile))))
+        rows.append(("sd of an estimate", number(plan.std(profile=profile)) + at_the_end))
     if isinstance(profile, JoinProfile):
         rows += _join_terms(plan, profile)
     elif profile is not None:
@@ -166,14 +166,26 @@ def _errors(plan: Plan, profile: Profile | None) -> list[tuple[str, str]]:
     return rows
 
 
+def _left_out(plan: Plan, profile: Profile | None) -> str:
+    """What the errors do not contain: nothing, or what collides."""
+    if plan.structure == "JoinSize" and profile is None:
+        return "by noise alone, of two empty relations: give a JoinProfile of what is expected"
+    if plan.structure == "CountSketch" and profile is None:
+        return "by noise alone: what collisions add depends on the data (give a profile)"
+    if plan.structure == "RangeCounter" and plan.components[1] < plan.components[0]:
+        return "by noise alone: what collisions add depends on the data (Plan.box takes a second moment)"
+    return ""
+
+
 def _join_terms(plan: Plan, profile: JoinProfile) -> list[tuple[str, str]]:
     """What the error of a join is made of."""
     terms = plan.join_terms(profile)
     moments = f"second moments {profile.left_moment:.3g} and {profile.right_moment:.3g}"
     parts = f"colliding keys {number(terms.sketch)}, keys and noise {number(terms.cross)}, noise {number(terms.noise)}"
+    sd = number(plan.std(profile=profile)) + (", at the end" if plan.buffers else "")
     rows = [
         ("expected relations", f"a join of {number(profile.join_size)}, {moments}"),
-        ("sd of an estimate", f"{number(plan.std(profile=profile))}, {terms.relative_std:.3g} of the join: {parts}"),
+        ("sd of an estimate", f"{sd}, {terms.relative_std:.3g} of the join: {parts}"),
         ("balanced width", f"{number(terms.balanced_width)}: narrower, keys collide more; wider, noise meets noise"),
     ]
     if terms.relative_std > 0.5:
@@ -243,8 +255,6 @@ def compare(
     horizon = plan.parameters["horizon"]
     if reads is None:
         reads = min(horizon, 1000)
-    elif not 1 <= reads <= horizon:
-        raise ValueError(f"reads must be a number of steps from 1 to the horizon, {horizon}; {reads} was given")
     words = ["tree"]
     if not isinstance(plan.privacy, PureDp):
         # The paper's formula is made for two steps and more.
@@ -257,7 +267,7 @@ def compare(
         time, memory = min(changed._measure(reads, keys) for _ in range(_REPEATS))
         now, end = (changed.error(CONFIDENCE, at=step, profile=profile) for step in (1, horizon))
         rows.append(MechanismPlan(word, changed.buffers, changed, now, end, memory, time, changed.variables))
-    return Comparison(tuple(rows), *_choice(rows))
+    return Comparison(tuple(rows), *_choice(rows), noise_alone=bool(_left_out(plan, profile)))
 
 
 def _choice(rows: list[MechanismPlan]) -> tuple[str, str]:
@@ -288,8 +298,13 @@ def comparison_as_text(comparison: Comparison) -> str:
         return "  ".join([f"{line[0]:<{widths[0]}}", *padded])
 
     table = "\n".join(map(aligned, lines))
+    plan = comparison.mechanisms[0].plan
+    left_out = f"Errors are {_left_out(plan, None)}.\n" if comparison.noise_alone else ""
     return (
-        f"{table}\n(errors: what {CONFIDENCE:.0%} of answers stay within; time: measured here, on a small structure)\n"
+        f"Mechanisms for a {plan.structure} ({', '.join(_shape(plan))}), {plan.privacy!r}, "
+        f"{counted(plan.parameters['horizon'], 'step')}\n{table}\n"
+        f"(errors: what {CONFIDENCE:.0%} of answers stay within; memory: the most after any of these reads; time: "
+        f"measured here, on a small structure; the choice goes by the error at the end, not by time)\n{left_out}"
         f"Choose {comparison.choice!r}: {comparison.why}."
     )
 
@@ -361,7 +376,17 @@ def comparison_as_json(comparison: Comparison) -> str:
     """The numbers, for programs."""
     names = [name for name in MechanismPlan._fields if name != "plan"]
     rows = [{name: getattr(row, name) for name in names} for row in comparison.mechanisms]
-    return json.dumps({"mechanisms": rows, "choice": comparison.choice, "why": comparison.why}, indent=2)
+    plan = comparison.mechanisms[0].plan
+    given = {name: value for name, value in plan.parameters.items() if name not in ("mechanism", "buffers")}
+    shown = {
+        "structure": plan.structure,
+        "parameters": {**given, "privacy": repr(plan.privacy)},
+        "noise_alone": comparison.noise_alone,
+        "mechanisms": rows,
+        "choice": comparison.choice,
+        "why": comparison.why,
+    }
+    return json.dumps(shown, indent=2, default=repr)
 
 
 def as_html(plan: Plan) -> str:

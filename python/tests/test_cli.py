@@ -708,7 +708,8 @@ def test_plans_of_every_noise_and_their_comparison(run: Run, kind: str, noise: s
     code, out, err = run(*PLANS[kind], *options, "--compare", "--format", "json")
     assert (code, err) == (0, "")
     shown, expected = json.loads(out), plan.compare(profile=profile)
-    assert set(shown) == {"mechanisms", "choice", "why"} and shown["choice"] == expected.choice
+    assert set(shown) == {"structure", "parameters", "noise_alone", "mechanisms", "choice", "why"}
+    assert (shown["choice"], shown["noise_alone"]) == (expected.choice, expected.noise_alone)
     measured = {"time"}
     for row, other in zip(shown["mechanisms"], expected.mechanisms, strict=True):
         assert {name: row[name] for name in set(row) - measured} == {
@@ -717,8 +718,9 @@ def test_plans_of_every_noise_and_their_comparison(run: Run, kind: str, noise: s
     code, out, _ = run(*PLANS[kind], *options, "--compare", "--out", "compared.txt")
     assert (code, out) == (0, "")
     lines = Path("compared.txt").read_text().splitlines()
-    assert lines[0].startswith("mechanism") and lines[-1].startswith(f"Choose '{expected.choice}': ")
-    assert [line.split()[0].rstrip(",") for line in lines[1 : 1 + len(expected.mechanisms)]] == [
+    assert lines[0].startswith(f"Mechanisms for a {plan.structure} (") and lines[1].startswith("mechanism")
+    assert lines[-1].startswith(f"Choose '{expected.choice}': ")
+    assert [line.split()[0].rstrip(",") for line in lines[2 : 2 + len(expected.mechanisms)]] == [
         row.mechanism for row in expected.mechanisms
     ]
 
