@@ -303,8 +303,8 @@ def comparison_as_text(comparison: Comparison) -> str:
     return (
         f"Mechanisms for a {plan.structure} ({', '.join(_shape(plan))}), {plan.privacy!r}, "
         f"{counted(plan.parameters['horizon'], 'step')}\n{table}\n"
-        f"(errors: what {CONFIDENCE:.0%} of answers stay within; memory: the most after any of these reads; time: "
-        f"measured here, on a small structure; the choice goes by the error at the end, not by time)\n{left_out}"
+        f"(errors: what {CONFIDENCE:.0%} of answers stay within; memory: the most after any of these reads;\n"
+        f"time: measured here, on a small structure; the choice goes by the error at the end, not by time)\n{left_out}"
         f"Choose {comparison.choice!r}: {comparison.why}."
     )
 
