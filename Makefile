@@ -95,6 +95,7 @@ bench: $(STAMPS)/extra-bench ## Time everything beside its baselines (criterion,
 	$(BIN)/python scripts/replay_speed.py
 	$(BIN)/python scripts/range_tables.py
 	$(BIN)/python scripts/mechanism_speed.py
+	$(BIN)/python scripts/mechanism_speed.py --alone
 
 .PHONY: bench-check
 bench-check: ## Count the instructions of hot paths (valgrind) and compare with benches/instructions.json

@@ -481,6 +481,7 @@ class JoinSize(Structure):
         privacy: Budget,
         profile: JoinProfile,
         confidence: _Float = 0.95,
+        max_cells: SupportsIndex = 16777216,
         max_weight: SupportsIndex = 1,
         hash_seed: SupportsIndex | None = None,
         mechanism: _Mechanism = "tree",

@@ -254,6 +254,10 @@ impl ApproxDp {
     /// About 60 points of the exact curve.
     pub fn new(epsilon: f64, delta: f64) -> Result<Self> {
         check_epsilon(epsilon, MAX_EPSILON, "from 0 to 1e298")?;
+        if delta == 0.0 {
+            let allowed = "more than 0 and less than 1 (for delta = 0 there is PureDp)";
+            return Err(Error::Parameter { name: "delta", given: delta.into(), allowed });
+        }
         check_delta(delta)?;
         let safe = |mu| curve(mu, epsilon) <= delta;
         if !safe(*MU.start()) {

@@ -6,7 +6,7 @@ use pyo3::prelude::*;
 use pyo3::pyclass_init::PyClassInitializer as Init;
 use pyo3::types::{IntoPyDict, PyDict, PyTuple};
 
-use crate::arrays::float_parameter;
+use crate::arrays::{float_parameter, type_name};
 use crate::error::CoreError;
 use crate::structure::Structure;
 
@@ -208,7 +208,9 @@ impl ApproxDp {
     }
 }
 
-/// epsilon-differential privacy, with delta = 0, spent on Laplace noise.
+/// epsilon-differential privacy, with delta = 0 up to the error of a float sampler, spent on Laplace noise.
+///
+/// What floats add to delta is bounded in docs/guarantees.md, section 12.
 ///
 /// Parameters
 /// ----------
@@ -247,7 +249,7 @@ impl PureDp {
 /// The budget that `privacy=` was given.
 pub(crate) fn privacy_parameter<'a>(object: &'a Bound<'_, PyAny>) -> PyResult<&'a Budget> {
     object.cast::<Budget>().map(Bound::get).map_err(|_| {
-        let given = object.get_type();
+        let given = type_name(object);
         PyTypeError::new_err(format!(
             "privacy must be a budget: fastgame.Zcdp(rho=...), Gdp(mu=...), ApproxDp(epsilon=..., delta=...) or \
              PureDp(epsilon=...); {given} was given"
@@ -270,7 +272,7 @@ pub(crate) fn total(py: Python<'_>, items: &Bound<'_, PyTuple>) -> PyResult<Py<P
             Err(_) => item.clone(),
         };
         let part = privacy.cast::<Budget>().map_err(|_| {
-            let given = item.get_type();
+            let given = type_name(&item);
             PyTypeError::new_err(format!("total takes budgets and structures; {given} was given"))
         })?;
         parts.push(part.get().pure);

@@ -34,7 +34,7 @@ impl Blt {
     /// of that with the best number (for `Unit::Update`).
     ///
     /// # Errors
-    /// [`Error::Parameter`] for a number of buffers that there are no parameters for.
+    /// [`Error::Buffers`] for a number of buffers that there are no parameters for.
     pub(crate) fn new(horizon: Horizon, buffers: Option<u32>) -> Result<Self> {
         let levels = horizon.levels() as usize;
         let steps = horizon.steps();
@@ -46,11 +46,9 @@ impl Blt {
             found.min_by(|a, b| objective(a).total_cmp(&objective(b)))
         };
         if let Some(buffers) = buffers {
-            return (buffers as usize).checked_sub(1).and_then(|_| with(buffers as usize)).ok_or(Error::Parameter {
-                name: "buffers",
-                given: buffers.into(),
-                allowed: "a number that there are parameters for (1 to 10, at short horizons fewer, none at horizon 1), or left \
-                          out",
+            return (buffers as usize).checked_sub(1).and_then(|_| with(buffers as usize)).ok_or_else(|| {
+                let most = ROWS[levels].len().max(ROWS[levels.saturating_sub(1)].len()) as u32;
+                Error::Buffers { given: buffers, most, horizon: steps }
             });
         }
         let all = || core::iter::once(Self { row: &[] }).chain((1..=ROWS[levels].len()).filter_map(with));

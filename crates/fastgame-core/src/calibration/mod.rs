@@ -173,8 +173,8 @@ const ROUNDING: f64 = 1.0 + 1.0 / (1u64 << 44) as f64;
 /// fall on the same cell and step, so the norms add up).
 ///
 /// # Errors
-/// [`Error::Parameter`] for zero contributions, for `tree-paper` with a horizon of one step, for a pure budget with a Gaussian
-/// mechanism, and for a number of buffers that there are no parameters for.
+/// [`Error::Parameter`] for zero contributions and for `tree-paper` with a horizon of one step, [`Error::Unsupported`] for a
+/// pure budget with a Gaussian mechanism, and [`Error::Buffers`] for a number of buffers that there are no parameters for.
 pub(crate) fn scale(
     loss: Loss,
     mechanism: Mechanism,

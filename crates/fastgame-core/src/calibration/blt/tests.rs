@@ -367,7 +367,11 @@ fn one_step_is_the_gaussian_mechanism() {
 fn numbers_of_buffers_without_parameters_are_refused() {
     let refused = |steps, buffers| {
         let error = Blt::new(horizon(steps), Some(buffers)).unwrap_err();
-        assert!(matches!(error, Error::Parameter { name: "buffers", .. }), "{error:?}");
+        // As many as are named are allowed, and no more.
+        let Error::Buffers { given, most, horizon: named } = error else { panic!("{error:?}") };
+        assert_eq!((given, named), (buffers, steps));
+        assert!((1..=most).all(|buffers| Blt::new(horizon(steps), Some(buffers)).is_ok()), "{steps}: {most}");
+        assert!(Blt::new(horizon(steps), Some(most + 1)).is_err(), "{steps}: {most}");
         let (mechanism, of) = (Mechanism::Blt { buffers: Some(buffers) }, Sensitivity { l1: 1.0, l2: 1.0 });
         let loss = Loss::from(Gdp::new(1.0).unwrap());
         assert_eq!(scale(loss, mechanism, Unit::Update, 1, horizon(steps), of).unwrap_err(), error);
@@ -375,6 +379,10 @@ fn numbers_of_buffers_without_parameters_are_refused() {
     for (h, rows) in ROWS.iter().enumerate() {
         for buffers in [0, rows.len() as u32 + 1, 255, u32::MAX] {
             refused(1 << h, buffers);
+        }
+        // Between powers of two the parameters of the one below are allowed too.
+        for steps in [(1u64 << h) / 2 + 1, (1 << h) - 1] {
+            (steps > 1).then(|| refused(steps, 255));
         }
         for buffers in 1..=rows.len() as u32 {
             assert_eq!(Blt::new(horizon(1 << h), Some(buffers)).unwrap().buffers(), buffers as usize);
