@@ -11,7 +11,7 @@ use pyo3::types::{PyAny, PyDict, PyMappingProxy};
 
 use crate::arrays::{Argument, Beyond, float_parameter, integers, unsigned_parameter};
 use crate::error::CoreError;
-use crate::parameters::{Blueprint, JoinSearch, Parameters, Search};
+use crate::parameters::{Blueprint, JoinSearch, Kind, Parameters, Search};
 use crate::profile::{join_profile_parameter, profile_parameter};
 use crate::range::boxes_of;
 use crate::structure::Structure;
