@@ -215,8 +215,8 @@ pub(crate) fn scale(
         (Mechanism::Blt { buffers }, unit) => {
             let blt = Blt::new(horizon, buffers)?;
             let tau = match unit {
-                Unit::Update => blt.update(horizon.steps()),
-                Unit::Lifetime => blt.lifetime(horizon.steps()),
+                Unit::Update => blt.tau_update(horizon.steps()),
+                Unit::Lifetime => blt.tau_lifetime(horizon.steps()),
             };
             (Kind::Blt(blt), tau)
         }

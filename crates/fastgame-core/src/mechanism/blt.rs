@@ -128,7 +128,7 @@ impl Jumps {
     }
 
     #[inline(never)]
-    fn keep(&mut self, skipped: u64, jump: &Jump) {
+    fn put(&mut self, skipped: u64, jump: &Jump) {
         let (place, d) = (self.place(skipped), self.buffers);
         self.lengths[place] = (skipped, jump.rank);
         let numbers = &mut self.numbers[place * d * (d + 1)..][..d * (d + 1)];
@@ -265,7 +265,7 @@ impl BltProcess {
         normal: impl FnMut() -> f64,
     ) -> Reading {
         let mut own = Jumps::new(D, 1);
-        own.keep(skipped, &Jump::new(&self.blt, &self.logs, self.scale, skipped));
+        own.put(skipped, &Jump::new(&self.blt, &self.logs, self.scale, skipped));
         self.read::<D>(own.get(skipped), state, normal)
     }
 }
@@ -290,7 +290,7 @@ impl Process for BltProcess {
         };
         if step_move.skipped > 0 && self.jumps.get(step_move.skipped).is_none() {
             let jump = Jump::new(&self.blt, &self.logs, self.scale, step_move.skipped);
-            self.jumps.keep(step_move.skipped, &jump);
+            self.jumps.put(step_move.skipped, &jump);
         }
         Some(step_move)
     }

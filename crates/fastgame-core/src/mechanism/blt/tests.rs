@@ -156,7 +156,7 @@ impl Process for Faulty {
                     for i in 0..d {
                         jump.columns[i][i] = sqrt(columns.chunks_exact(d).map(|column| column[i] * column[i]).sum());
                     }
-                    self.inner.jumps.keep(step_move.skipped, &jump);
+                    self.inner.jumps.put(step_move.skipped, &jump);
                 }
                 Some(step_move)
             }
