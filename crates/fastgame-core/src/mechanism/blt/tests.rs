@@ -116,7 +116,7 @@ enum Fault {
     Forgets,
 }
 
-/// BLT noise with a fault in its jumps. It also counts the draws for which a jump had to be made anew.
+/// BLT noise with a fault in its jumps. It also counts the draws and sweeps for which a jump had to be made anew.
 struct Faulty {
     inner: BltProcess,
     fault: Fault,
@@ -126,6 +126,12 @@ struct Faulty {
 impl Faulty {
     fn new(blt: Blt, scale: f64, size: u64, fault: Fault) -> Self {
         Self { inner: BltProcess::new(blt, scale, size), fault, missed: 0.into() }
+    }
+
+    fn count_missed(&self, step_move: Move) {
+        if step_move.skipped > 0 && self.inner.jumps.get(step_move.skipped).is_none() {
+            self.missed.set(self.missed.get() + 1);
+        }
     }
 }
 
@@ -172,9 +178,7 @@ impl Process for Faulty {
     }
 
     fn draw(&self, step_move: Move, value_at: impl Fn(u32) -> f64, rng: &mut impl Rng) -> Reading {
-        if step_move.skipped > 0 && self.inner.jumps.get(step_move.skipped).is_none() {
-            self.missed.set(self.missed.get() + 1);
-        }
+        self.count_missed(step_move);
         self.inner.draw(step_move, value_at, rng)
     }
 
@@ -187,6 +191,7 @@ impl Process for Faulty {
         noise: &mut Vec<f64>,
         rng: &mut impl Rng,
     ) {
+        self.count_missed(step_move);
         self.inner.sweep(step_move, stack, len, drawn, noise, rng);
     }
 
@@ -605,10 +610,22 @@ fn factors_that_are_made_anew_change_nothing() {
         let mut rng = seeded(5);
         process.step(step_move, &state, || StandardNormal.sample(&mut rng))
     };
-    let before = draw(&process);
+    // The cells of a sweep, one more than are drawn at a time; after another read, and as the first.
+    let sweep = |process: &BltProcess, step_move: Move| {
+        let stack: Vec<Vec<f64>> =
+            (0..TWENTY.len()).map(|i| (0..=CHUNK).map(|cell| (i + cell) as f64).collect()).collect();
+        let (mut drawn, mut noise) = (vec![Vec::new(); TWENTY.len() + 1], Vec::new());
+        process.sweep(step_move, &stack, CHUNK + 1, &mut drawn, &mut noise, &mut seeded(6));
+        (drawn, noise)
+    };
+    let first = Move { first: true, ..step_move };
+    let before = (draw(&process), sweep(&process, step_move), sweep(&process, first));
+    assert!(process.jumps.get(step_move.skipped).is_some());
     process.next(Some(1), 101).unwrap();
-    let after = draw(&process);
-    assert_eq!((before.state, before.noise), (after.state, after.noise));
+    assert!(process.jumps.get(step_move.skipped).is_none());
+    let after = (draw(&process), sweep(&process, step_move), sweep(&process, first));
+    assert_eq!((before.0.state, before.0.noise), (after.0.state, after.0.noise));
+    assert_eq!((before.1, before.2), (after.1, after.2));
 }
 
 #[test]
