@@ -237,4 +237,6 @@ impl Root {
 }
 
 #[cfg(test)]
+pub(crate) mod testing;
+#[cfg(test)]
 mod tests;

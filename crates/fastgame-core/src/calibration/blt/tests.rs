@@ -4,34 +4,12 @@ use std::println;
 use std::time::Instant;
 use std::vec::Vec;
 
+use super::testing::*;
 use super::*;
 use crate::calibration::{Mechanism, Sensitivity, Unit, scale, tree};
 use crate::privacy::{Gdp, Loss, Zcdp};
 
 const ONE: Row = &[(0.146771, 6.38903e-3)];
-/// The example of the literature's table: five buffers, `T = 2^20`.
-const TWENTY: Row =
-    &[(0.32917, 0.19074), (0.097093, 0.011114), (0.022616, 5.9054e-4), (0.0052245, 3.104e-5), (0.001541, 1.177e-6)];
-const FORTY: Row = &[
-    (0.261345, 0.0377953),
-    (0.0269005, 0.000371011),
-    (0.00264126, 3.57413e-06),
-    (0.000259212, 3.44248e-08),
-    (2.54155e-05, 3.31339e-10),
-    (2.79981e-06, 2.77755e-12),
-];
-const SIXTY_TWO: Row = &[
-    (0.28459, 0.0516221),
-    (0.0349685, 0.00070198),
-    (0.00402863, 9.3043e-06),
-    (0.000463732, 1.2328e-07),
-    (5.33791e-05, 1.63344e-09),
-    (6.14435e-06, 2.16427e-11),
-    (7.07261e-07, 2.86761e-13),
-    (8.14078e-08, 3.79948e-15),
-    (9.35944e-09, 5.02937e-17),
-    (1.23476e-09, 5.70862e-19),
-];
 
 // mpmath's, in 120 digits, of the f64 inputs, by partial fractions whose roots are bisected between the poles:
 //
