@@ -135,7 +135,8 @@ fn the_sensitivity_is_that_of_the_actual_horizon() {
                     close(found.scale().powi(2), tau * 36.0 / 0.6, 1e-12) && found.buffers() == Some(blt.buffers())
                 );
                 assert!(found.scale().powi(2) * 0.6 >= found.tau() * 36.0);
-                assert_eq!(found.release_std(), found.release_std_at(steps));
+                assert_eq!(found.release_std_at(steps), Ok(found.release_std()));
+                assert!([0, steps + 1, u64::MAX].into_iter().all(|step| found.release_std_at(step).is_err()));
             }
         }
     }
