@@ -99,7 +99,7 @@ fn only_the_tree_spends_a_pure_budget() {
     assert_eq!(builder().build().unwrap().loss(), budget().loss());
     // Structures add up.
     let losses = [builder().build().unwrap().loss(), builder().build().unwrap().loss()];
-    assert_eq!(total(losses).unwrap(), PureDp::new(2.0 * EPSILON).unwrap().loss());
+    assert_eq!(total(losses).unwrap().loss(), PureDp::new(2.0 * EPSILON).unwrap().loss());
 }
 
 /// So much budget that rounded releases are the counters: b = 1/175 of a unit at two steps, 87 of them to the next integer.
