@@ -139,7 +139,7 @@ pub enum Error {
         position: usize,
         /// The bound, in the caller's units.
         bound: f64,
-        /// What is bounded: "weight" or "L2 norm".
+        /// What is bounded: "weight", "L2 norm", or "L1 norm" under a pure budget.
         what: &'static str,
     },
     /// Parameters that are allowed each on its own, but not together.
