@@ -34,9 +34,13 @@ for target in "${targets[@]}"; do
     corpus="../build/fuzz/$target"
     mkdir -p "$corpus" artifacts "seeds/$target"
     if $minimise; then
-        # Those with a name that a person gave them stay.
-        find "seeds/$target" -regextype posix-extended -regex '.*/[0-9a-f]{40}' -exec mv -t "$corpus" {} +
-        "$binaries/$target" -set_cover_merge=1 -use_counters=0 -max_len="${longest[$target]:-4096}" "seeds/$target" "$corpus"
+        # Those with a name that a person gave them stay. Put in place at the end: nothing is lost if this is stopped.
+        kept="$corpus.kept"
+        rm -rf "$kept" && mkdir -p "$kept"
+        find "seeds/$target" -type f -regextype posix-extended -not -regex '.*/[0-9a-f]{40}' -exec cp -t "$kept" {} +
+        "$binaries/$target" -set_cover_merge=1 -use_counters=0 -max_len="${longest[$target]:-4096}" \
+            "$kept" "seeds/$target" "$corpus"
+        rm -rf "seeds/$target" && mv "$kept" "seeds/$target"
         continue
     fi
     "$binaries/$target" -max_total_time="$seconds" -timeout=20 -rss_limit_mb=2048 -print_final_stats=1 \
