@@ -14,7 +14,7 @@ use crate::math::{floor_log2, power_of_two, round_ties_even, sqrt, trunc};
 /// A quantity that can be added to a cell.
 pub trait Quantity: Copy + sealed::Sealed {
     /// Whole units of `2^unit`, rounded toward zero; `None` if it is no finite number. A quantity beyond `2^100`
-    /// units stands as `2^100`: far over every bound, and sums are kept there too.
+    /// units stands as `2^100`: far over every bound.
     #[doc(hidden)]
     fn units(self, unit: i32) -> Option<i128>;
 }
@@ -35,7 +35,7 @@ mod sealed {
 }
 
 /// No bound is near this many units.
-pub(crate) const FAR: i128 = 1 << 100;
+const FAR: i128 = 1 << 100;
 
 impl Quantity for f64 {
     fn units(self, unit: i32) -> Option<i128> {
