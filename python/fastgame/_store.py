@@ -36,12 +36,7 @@ S = TypeVar("S", bound=Structure)
 
 _STRUCTURES: tuple[type[Structure], ...] = (ContinualCounter, ContinualVector, CountSketch, RangeCounter, JoinSize)
 _NAMES = [structure.__name__ for structure in _STRUCTURES]
-_BUDGETS: dict[str, tuple[type[Budget], tuple[str, ...]]] = {
-    "Zcdp": (Zcdp, ("rho",)),
-    "Gdp": (Gdp, ("mu",)),
-    "ApproxDp": (ApproxDp, ("epsilon", "delta")),
-    "PureDp": (PureDp, ("epsilon",)),
-}
+_BUDGETS: dict[str, type[Budget]] = {budget.__name__: budget for budget in (Zcdp, Gdp, ApproxDp, PureDp)}
 #: What the constructor of an axis is given.
 _AXES: dict[str, tuple[type[axis.Axis], tuple[str, ...]]] = {
     "Regular": (axis.Regular, ("size", "start", "stop", "name", "underflow", "overflow")),
@@ -233,15 +228,11 @@ def _written(name: str, keywords: Mapping[str, Any]) -> str:
 
 def _word(word: str, value: Any) -> Any:
     if isinstance(value, Budget):
-        kind = type(value).__name__
-        return {kind: {field: getattr(value, field) for field in _fields(value)}}
+        # As for pickle: what it was made from.
+        return {type(value).__name__: value.__getnewargs_ex__()[1]}
     if word == "axes":
         return [_axis_words(one) for one in value]
     return list(value) if isinstance(value, tuple) else value
-
-
-def _fields(budget: Budget) -> tuple[str, ...]:
-    return _BUDGETS[type(budget).__name__][1]
 
 
 def _axis_words(one: axis.Axis) -> dict[str, Any]:
@@ -261,6 +252,8 @@ def _time_word(value: Any) -> Any:
     """Text for what `Ticks` takes."""
     if value is None or isinstance(value, str):
         return value
+    if isinstance(value, dt.timezone):
+        value = value.utcoffset(None)
     if isinstance(value, dt.timedelta):
         return {"microseconds": value // dt.timedelta(microseconds=1)}
     if isinstance(value, dt.date):
@@ -285,7 +278,7 @@ def _read(words: str) -> tuple[str, dict[str, Any]]:
 def _value(word: str, value: Any) -> Any:
     if word == "privacy":
         ((kind, fields),) = value.items()
-        budget: Any = _BUDGETS[kind][0]
+        budget: Any = _BUDGETS[kind]
         return budget(**fields)
     if word == "axes":
         return tuple(_axis_of(one) for one in value)
@@ -297,6 +290,8 @@ def _axis_of(words: Any) -> axis.Axis:
     given = {field: fields[field] for field in _AXES[kind][1]}
     if isinstance(given.get("every"), dict):
         given["every"] = dt.timedelta(**given["every"])
+    if isinstance(given.get("tz"), dict):
+        given["tz"] = dt.timezone(dt.timedelta(**given["tz"]))
     if kind == "Regular":
         given["bins"] = given.pop("size")
     made: Any = _AXES[kind][0]
