@@ -26,8 +26,7 @@
 //! * before the first mark: refused, as a file appears under its name only when its image is on the disk.
 //!
 //! A whole frame behind the last mark counts: either its sync was the last thing that happened, or it was not yet
-//! acknowledged, and may count as well as not. So it does where the mark before it is missing, as the disk may have taken
-//! the frame first.
+//! acknowledged, and may count as well as not.
 
 use std::hash::Hasher;
 
