@@ -229,7 +229,9 @@ def _written(name: str, keywords: Mapping[str, Any]) -> str:
 def _word(word: str, value: Any) -> Any:
     if isinstance(value, Budget):
         kind = type(value).__name__
-        return {kind: {field: getattr(value, field) for field in _fields(value)}}
+        # `epsilon` and `delta` are methods; those that a budget was made with have other names.
+        names = {"epsilon": "target_epsilon", "delta": "target_delta"}
+        return {kind: {field: getattr(value, names.get(field, field)) for field in _fields(value)}}
     if word == "axes":
         return [_axis_words(one) for one in value]
     return list(value) if isinstance(value, tuple) else value
