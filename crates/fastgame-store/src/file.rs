@@ -5,6 +5,7 @@ use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use crate::error::{Error, Result};
+use crate::forks::Held;
 use crate::format::{
     Checksum, Header, Identity, Kind, Parameters, first_link, frame_checksum, mark, padding, preamble,
 };
@@ -17,7 +18,7 @@ const COPIED: usize = 1 << 16;
 #[derive(Debug)]
 pub(crate) struct Log {
     path: PathBuf,
-    file: File,
+    file: Held,
     identity: Identity,
     /// The checksum of the last frame.
     link: Checksum,
@@ -128,14 +129,14 @@ impl Draft {
 
     const SUFFIX: &str = ".draft";
 
-    fn create(target: &Path, name: u64) -> Result<(Self, File)> {
+    fn create(target: &Path, name: u64) -> Result<(Self, Held)> {
         let path = target.with_file_name(format!("{}{name:016x}{}", Self::prefix(target), Self::SUFFIX));
         let mut options = OpenOptions::new();
         options.read(true).write(true).create_new(true);
         #[cfg(unix)]
         std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
         let file = options.open(&path).map_err(Error::io(&path, "create"))?;
-        Ok((Self { path, is_done: false }, file))
+        Ok((Self { path, is_done: false }, Held::new(file)))
     }
 
     /// Removes what a process that was stopped has left. To be called by who holds the file itself.
@@ -232,6 +233,7 @@ impl Log {
         check_regular(path)?;
         let file = loop {
             let file = OpenOptions::new().read(true).write(true).open(path).map_err(Error::io(path, "open"))?;
+            let file = Held::new(file);
             lock(&file, path)?;
             // Another process may have put a new file in its place before this one was locked.
             if is_same_file(&file, path).map_err(Error::io(path, "open"))? {
@@ -265,7 +267,7 @@ impl Log {
         let length = usize::try_from(scan.end - scan.marked).unwrap_or(usize::MAX);
         bytes.try_reserve_exact(length).map_err(|_| Error::Structure(fastgame_core::Error::Memory))?;
         self.file.seek(SeekFrom::Start(scan.marked)).map_err(io)?;
-        (&self.file).take(scan.end - scan.marked).read_to_end(&mut bytes).map_err(io)?;
+        (&*self.file).take(scan.end - scan.marked).read_to_end(&mut bytes).map_err(io)?;
         self.file.set_len(scan.end).map_err(io)?;
         self.file.seek(SeekFrom::Start(scan.marked)).map_err(io)?;
         self.file.write_all(&bytes).map_err(io)?;
