@@ -85,15 +85,25 @@ fn is_same_file(_: &File, _: &Path) -> io::Result<bool> {
     Ok(true)
 }
 
-/// A file's place in its folder is on the disk only when the folder is.
-#[cfg(unix)]
-fn sync_folder(path: &Path) -> io::Result<()> {
-    File::open(path.parent().unwrap_or(Path::new(".")))?.sync_all()
-}
+/// The folder of a file: the file's place in it is on the disk only when the folder is.
+struct Folder(#[cfg(unix)] File);
 
-#[cfg(not(unix))]
-fn sync_folder(_: &Path) -> io::Result<()> {
-    Ok(())
+impl Folder {
+    /// Opened before anything is changed: where it cannot be, nothing is.
+    fn of(path: &Path) -> Result<Self> {
+        #[cfg(unix)]
+        let folder = File::open(path.parent().unwrap_or(Path::new("."))).map(Self);
+        #[cfg(not(unix))]
+        let folder = Ok(Self());
+        folder.map_err(Error::io(path, "open the folder of"))
+    }
+
+    fn sync(&self, path: &Path) -> Result<()> {
+        #[cfg(unix)]
+        self.0.sync_all().map_err(Error::io(path, "sync the folder of"))?;
+        let _ = path;
+        Ok(())
+    }
 }
 
 /// Gives a new file the owner and the permissions of the one that it is to replace.
@@ -171,6 +181,7 @@ impl Log {
         write: impl FnOnce(&mut Self) -> Result<()>,
     ) -> Result<Self> {
         let name = u64::from_le_bytes(*identity.first_chunk().unwrap_or(&[0; 8]));
+        let folder = Folder::of(path)?;
         let (mut draft, log) = Self::draft(path, identity, 0, name, None, parameters, write)?;
         // Unlike a renaming, this fails if another process was faster.
         match fs::hard_link(&draft.path, path) {
@@ -179,11 +190,17 @@ impl Log {
             // Not every file system has links: the name is taken first, then the file.
             Err(_) => {
                 OpenOptions::new().write(true).create_new(true).open(path).map_err(Error::io(path, "create"))?;
-                fs::rename(&draft.path, path).map_err(Error::io(path, "create"))?;
+                if let Err(error) = fs::rename(&draft.path, path) {
+                    // An empty file under that name would be taken for a store of which nothing is left.
+                    let _ = fs::remove_file(path);
+                    return Err(Error::io(path, "create")(error));
+                }
             }
         }
         draft.is_done = true;
-        sync_folder(path).map_err(Error::io(path, "sync the folder of"))?;
+        folder.sync(path)?;
+        // Of a store that is no longer there.
+        Draft::remove_old(path);
         Ok(Self { path: path.to_owned(), ..log })
     }
 
@@ -253,6 +270,8 @@ impl Log {
             #[cfg(test)]
             fault: None,
         };
+        // A process that was stopped may have put the file in its place, and not have synced that.
+        Folder::of(path)?.sync(path)?;
         if scan.length > scan.end || scan.end > scan.marked {
             log.mend(&scan)?;
         }
@@ -353,6 +372,7 @@ impl Log {
         let drafted =
             Self::draft(&self.path, self.identity, self.generation, name, Some(&self.file), parameters, write);
         let (mut draft, log) = drafted.map_err(|error| (true, error))?;
+        let folder = Folder::of(&self.path).map_err(|error| (true, error))?;
         fs::rename(&draft.path, &self.path).map_err(|error| (true, Error::io(&self.path, "replace")(error)))?;
         draft.is_done = true;
         let path = std::mem::take(&mut self.path);
@@ -364,7 +384,7 @@ impl Log {
             return Err((false, Error::io(&self.path, "sync the folder of")(io::Error::other("a fault"))));
         }
         // Without it the old file may come back, and with it what was answered from the new one would be lost.
-        sync_folder(&self.path).map_err(|error| (false, Error::io(&self.path, "sync the folder of")(error)))
+        folder.sync(&self.path).map_err(|error| (false, error))
     }
 
     /// Lets others open the file. (A failure leaves it locked, until the process ends.)
