@@ -356,7 +356,19 @@ impl Log {
             return Err(Error::io(&self.path, "sync")(io::Error::other("a fault")));
         }
         self.file.sync_data().map_err(Error::io(&self.path, "sync"))?;
+        self.check_in_place()?;
         self.mark()
+    }
+
+    /// Refuses to go on with a file that no opening would find: what it says would be forgotten, and said anew.
+    fn check_in_place(&self) -> Result<()> {
+        let gone = |kind| matches!(kind, io::ErrorKind::NotFound | io::ErrorKind::NotADirectory);
+        match is_same_file(&self.file, &self.path) {
+            Ok(false) => Err(Error::Moved { path: self.path.clone() }),
+            Err(error) if gone(error.kind()) => Err(Error::Moved { path: self.path.clone() }),
+            // A process may give up the right to look.
+            Ok(true) | Err(_) => Ok(()),
+        }
     }
 
     /// Puts a new file in place of this one, with what `write` appends to it. Until it is there nothing has changed.
@@ -373,6 +385,8 @@ impl Log {
             Self::draft(&self.path, self.identity, self.generation, name, Some(&self.file), parameters, write);
         let (mut draft, log) = drafted.map_err(|error| (true, error))?;
         let folder = Folder::of(&self.path).map_err(|error| (true, error))?;
+        // What stands there now may be somebody else's.
+        self.check_in_place().map_err(|error| (false, error))?;
         fs::rename(&draft.path, &self.path).map_err(|error| (true, Error::io(&self.path, "replace")(error)))?;
         draft.is_done = true;
         let path = std::mem::take(&mut self.path);
