@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use crate::error::{Error, Result};
 use crate::forks::Held;
 use crate::format::{
-    Checksum, Header, Identity, Kind, Parameters, first_link, frame_checksum, mark, padding, preamble,
+    Checksum, Header, Identity, Kind, MARK, Parameters, first_link, frame_checksum, mark, padding, preamble,
 };
 use crate::scan::{Part, Scan, scan};
 
@@ -287,6 +287,10 @@ impl Log {
         bytes.try_reserve_exact(length).map_err(|_| Error::Structure(fastgame_core::Error::Memory))?;
         self.file.seek(SeekFrom::Start(scan.marked)).map_err(io)?;
         (&*self.file).take(scan.end - scan.marked).read_to_end(&mut bytes).map_err(io)?;
+        for &place in &scan.lost_marks {
+            let at = usize::try_from(place - scan.marked).unwrap_or(usize::MAX);
+            bytes[at..at + MARK].copy_from_slice(&mark(&self.identity, place));
+        }
         self.file.set_len(scan.end).map_err(io)?;
         self.file.seek(SeekFrom::Start(scan.marked)).map_err(io)?;
         self.file.write_all(&bytes).map_err(io)?;
