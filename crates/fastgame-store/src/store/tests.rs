@@ -484,8 +484,13 @@ fn what_is_held_is_written_as_one() {
     let mut store = open(&path, make).unwrap();
     assert_eq!((store.generation(), store.state().now()), (0, 1));
     work(&mut store);
+    // It waits for the commit: now it would write what is held, which the commit writes again.
+    store.checkpoint().unwrap();
+    store.sync().unwrap();
+    assert_eq!(store.generation(), 0);
     store.commit().unwrap();
     assert_eq!((store.generation(), store.state().now()), (1, 5));
+    assert!(store.bytes()[1] == 0, "the checkpoint was made");
     let last = image(store.state());
     drop(store);
     assert_eq!(image(open(&path, make).unwrap().state()), last);
