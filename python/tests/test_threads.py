@@ -16,7 +16,7 @@ THREADS = 8
 SECONDS = 2.0
 
 
-def run_together(work: Callable[[int], Any], threads: int = THREADS) -> list[Any]:
+def run_together(work: Callable[[int], Any], threads: int = THREADS, timeout: float = 60) -> list[Any]:
     """What `work` returns in each of several threads that start together; fails if one raises or hangs."""
     results: list[Any] = [None] * threads
     errors: list[BaseException] = []
@@ -33,7 +33,7 @@ def run_together(work: Callable[[int], Any], threads: int = THREADS) -> list[Any
     for thread in running:
         thread.start()
     for thread in running:
-        thread.join(60)
+        thread.join(timeout)
     assert not any(thread.is_alive() for thread in running), "deadlock"
     assert not errors, errors
     return results
