@@ -107,17 +107,36 @@ def prepared(folder: Path, structure: str, mechanism: str, last: str) -> tuple[P
     return path, before, counts, answers
 
 
-@pytest.mark.parametrize("last", ["update", "read"])
-@pytest.mark.parametrize("structure", SMALL)
+LAST = pytest.mark.parametrize("last", ["update", "read"])
+EACH = pytest.mark.parametrize("structure", SMALL)
+
+
+@LAST
+@EACH
+def test_a_file_cut_off_in_the_last_call_goes_on_before_or_behind_it(structure: str, last: str, memory: Path) -> None:
+    check_cuts(structure, last, memory, every=23)
+
+
+@pytest.mark.slow
+@LAST
+@EACH
 def test_a_file_cut_off_anywhere_in_the_last_call_goes_on_before_or_behind_it(
     structure: str, last: str, memory: Path
 ) -> None:
+    check_cuts(structure, last, memory, every=1)
+
+
+def check_cuts(structure: str, last: str, memory: Path, every: int) -> None:
+    """Cuts a file off at each byte of its last call; of a long one, between its ends, at every so many."""
     mechanism = list(MECHANISMS)[SMALL.index(structure) % len(MECHANISMS)]
     path, before, counts, answers = prepared(memory, structure, mechanism, last)
     data = path.read_bytes()
     assert len(data) - before > 2 * MARK
     seen = set()
+    ends = 100
     for length in range(before, len(data) + 1):
+        if before + ends < length < len(data) - ends and length % every:
+            continue
         cut = memory / "cut.fg"
         cut.write_bytes(data[:length])
         with open_store(cut, structure, mechanism) as store:
