@@ -106,6 +106,19 @@ def test_the_owner_of_the_file_is_kept(tmp_path: Path) -> None:
         assert (found.st_uid, found.st_gid, mode(path)) == (1234, 2345, 0o640)
 
 
+@pytest.mark.parametrize(
+    "budget", [fg.Zcdp(0.5), fg.Gdp(0.7), fg.ApproxDp(0.9, 1e-6), fg.PureDp(1.1), *fg.PureDp(1.1).split(0.3, 0.7)]
+)
+def test_every_budget_is_kept(budget: fg.Budget, tmp_path: Path) -> None:
+    path = tmp_path / "store.fg"
+    with fg.open(path, fg.ContinualCounter, horizon=8, privacy=budget) as store:
+        first = store.release()
+    assert repr(fg.inspect(path).parameters["privacy"]) == repr(budget)
+    with fg.open(path, fg.ContinualCounter, horizon=8, privacy=budget) as store:
+        assert repr(store.privacy) == repr(budget)
+        assert store.release() == first
+
+
 # --- Links
 
 
