@@ -579,8 +579,8 @@ def _check_files(arguments: argparse.Namespace) -> None:
         for name in ("until", "expect_generation"):
             if getattr(arguments, name) is not None:
                 raise ValueError(
-                    f"--{name.replace('_', '-')} goes with --state: without it nothing is kept to go on with, and the next "
-                    "run would spend the budget anew"
+                    f"--{name.replace('_', '-')} goes with --state: without it nothing is kept to go on with, and the "
+                    "next run would spend the budget anew"
                 )
     elif arguments.until is None:
         raise ValueError(
@@ -722,8 +722,8 @@ def _refuse_overwriting(arguments: argparse.Namespace) -> None:
     for option, path in written.items():
         if path in read:
             raise ValueError(f"{path} is read; name another file for {option}")
-        for other in written:
-            if other != option and written[other] == path:
+        for other, its_path in written.items():
+            if other != option and its_path == path:
                 raise ValueError(f"{option} and {other} name the same file")
 
 

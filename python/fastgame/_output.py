@@ -72,7 +72,7 @@ def _with_text_times(table: pa.Table) -> pa.Table:
             distinct = times.unique()
             text = pa.array([time.isoformat() for time in distinct.to_pylist()], pa.string())
             indices = pa.compute.index_in(times, value_set=distinct)
-            table = table.set_column(place, field.name, text.take(pa.concat_arrays(indices.chunks)))
+            table = table.set_column(place, field.name, text.take(indices.combine_chunks()))
     return table
 
 

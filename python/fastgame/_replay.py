@@ -159,9 +159,9 @@ def replay(
     ImportError
         Without pyarrow.
 
-    What is wrong with parameters and rows is found before anything changes. After an error behind that (an interruption,
-    a full disk) the structures are closed, as half of a step may be in them; those with a file can be opened again, and
-    are as they were before the run.
+    What is wrong with parameters and rows is found before anything changes. After an error behind that (an
+    interruption, a full disk) the structures are closed, as half of a step may be in them; those with a file can be
+    opened again, and are as they were before the run.
     """
     events, feeding = _with_pyarrow()
     options = _Options(ticks, release_every, until, resume, bad_rows, counts, memory, progress)
@@ -311,8 +311,8 @@ def _span(structures: Sequence[Any], options: _Options) -> _Span:
     elif len(set(states)) > 1:
         shown = ", ".join(f"step {step} ({'released' if read else 'not released'})" for step, read in states)
         raise ValueError(
-            f"structures that go on together must stand at the same step; {shown} were given: run those that are behind "
-            "alone, with until= the end of the step that the others have released"
+            f"structures that go on together must stand at the same step; {shown} were given: run those that are "
+            "behind alone, with until= the end of the step that the others have released"
         )
     done = now if sealed else now - 1
     horizon, every, due = options.ticks.horizon, options.release_every, options.due

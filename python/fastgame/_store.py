@@ -163,8 +163,8 @@ class Job(NamedTuple):
                     )
         if self.keys != given.keys:
             raise IncompatibleError(
-                f"{file} was made with another list of {options.get('keys', 'keys')}, or with its keys in another order: "
-                "each has a cell; give that list, or make a new structure in another file, with a budget of its own"
+                f"{file} was made with another list of {options.get('keys', 'keys')}, or in another order, and each key "
+                "has a cell; give that list, or make a new structure in another file, with a budget of its own"
             )
 
 
@@ -177,8 +177,10 @@ def open_job(
     options: Mapping[str, str],
     expect_generation: int | None,
 ) -> Any:
-    """As `open`, of parameters of which those named in `given` must be the stored ones, if there is a file. `options` are
-    the names of parameters in messages."""
+    """As `open`; if there is a file, the parameters named in `given` must be the stored ones.
+
+    `options` are the names of parameters in messages.
+    """
     wanted = {word: value for word, value in parameters.items() if word in given}
     return _opened(path, structure, parameters, wanted, job=job, options=options, expect_generation=expect_generation)
 
@@ -306,9 +308,9 @@ class Unit:
                 if not written:
                     raise
                 raise StateError(
-                    f"{structure.path} could not be written ({error}), and was closed; {' and '.join(written)} had been "
-                    "written before: they stand at different steps, and what this run released of them is lost but for "
-                    "the last step, which can be released again (resume=True)"
+                    f"{structure.path} could not be written ({error}), and was closed; {' and '.join(written)} had "
+                    "been written before: they stand at different steps, and what this run released of them is lost "
+                    "but for the last step, which can be released again (resume=True)"
                 ) from error
             self._let_go(structure)
             written.append(str(structure.path))
