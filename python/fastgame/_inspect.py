@@ -47,9 +47,9 @@ def as_text(path: str, info: StoreInfo, job: Job | None) -> str:
 
 def _parameters(info: StoreInfo) -> str:
     """Those that the rows before do not say."""
-    said = ("privacy", "horizon", "protect", "contributions", "mechanism", "size", "width", "depth", "max_weight")
-    said += ("max_norm", "shape", "levels", "estimator", "buffers", "insecure_seed")
-    parts = [f"{name} {value}" for name, value in info.parameters.items() if name not in (*said, "axes")]
+    said = {"privacy", "horizon", "protect", "contributions", "mechanism", "buffers", "size", "shape", "axes", "width"}
+    said |= {"depth", "levels", "estimator", "max_weight", "max_norm", "insecure_seed"}
+    parts = [f"{name} {value}" for name, value in info.parameters.items() if name not in said]
     parts += [repr(axis) for axis in info.parameters.get("axes") or ()]
     if info.parameters.get("insecure_seed") is not None:
         parts.append(f"INSECURE seed {info.parameters['insecure_seed']}")

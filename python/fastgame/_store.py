@@ -44,6 +44,8 @@ _BUDGETS: dict[str, tuple[type[Budget], tuple[str, ...]]] = {
     "ApproxDp": (ApproxDp, ("epsilon", "delta")),
     "PureDp": (PureDp, ("epsilon",)),
 }
+#: Where a budget has what it was given under another name.
+_ATTRIBUTES = {"epsilon": "target_epsilon", "delta": "target_delta"}
 #: What the constructor of an axis is given.
 _AXES: dict[str, tuple[type[axis.Axis], tuple[str, ...]]] = {
     "Regular": (axis.Regular, ("size", "start", "stop", "name", "underflow", "overflow")),
@@ -73,7 +75,7 @@ def open(
     sync: Literal["always", "reads"] = "always",
     expect_generation: int | None = None,
 ) -> Structure: ...
-def open(  # noqa: A001 (as gzip.open: it is called by the module's name)
+def open(
     path: Any,
     structure: Any = None,
     /,
@@ -84,9 +86,9 @@ def open(  # noqa: A001 (as gzip.open: it is called by the module's name)
 ) -> Any:
     """A structure whose state is kept in a file: made if there is no such file, else continued where it stopped.
 
-    What a call does is on the disk before it returns, so before its answer leaves. After any stop (a crash, a kill, a power
-    cut) the file is opened anew: it has all updates that were acknowledged, repeats the answers of the present step, and
-    goes on with the noise that it had. New noise comes from fresh randomness of the system.
+    What a call does is on the disk before it returns, so before its answer leaves. After any stop (a crash, a kill, a
+    power cut) the file is opened anew: it has all updates that were acknowledged, repeats the answers of the present
+    step, and goes on with the noise that it had. New noise comes from fresh randomness of the system.
 
     Parameters
     ----------
@@ -100,8 +102,8 @@ def open(  # noqa: A001 (as gzip.open: it is called by the module's name)
         synced with the next answer, or by the method `sync`: faster, and a power cut may take those that no answer has
         seen).
     expect_generation : int, optional
-        Refuse a file that is older: the `generation` that was noted, elsewhere, when it was last used. Nothing in a file
-        can tell that it is an old copy.
+        Refuse a file that is older: the `generation` that was noted, elsewhere, when it was last used. Nothing in a
+        file can tell that it is an old copy.
     **parameters
         Those of the structure, all by keyword, as `size`. For a file that is there they may be left out; those that are
         given must be the stored ones.
@@ -124,7 +126,8 @@ def open(  # noqa: A001 (as gzip.open: it is called by the module's name)
     Examples
     --------
     >>> import fastgame as fg
-    >>> with fg.open("visits.fg", fg.ContinualCounter, horizon=8760, privacy=fg.Zcdp(rho=0.5)) as visits:  # doctest: +SKIP
+    >>> given = {"horizon": 8760, "privacy": fg.Zcdp(rho=0.5)}
+    >>> with fg.open("visits.fg", fg.ContinualCounter, **given) as visits:  # doctest: +SKIP
     ...     visits.update(1)
     ...     published = visits.release()
     """
@@ -163,8 +166,8 @@ class Job(NamedTuple):
                     )
         if self.keys != given.keys:
             raise IncompatibleError(
-                f"{file} was made with another list of {options.get('keys', 'keys')}, or in another order, and each key "
-                "has a cell; give that list, or make a new structure in another file, with a budget of its own"
+                f"{file} was made with another list of {options.get('keys', 'keys')}, or in another order, and each "
+                "key has a cell; give that list, or make a new structure in another file, with a budget of its own"
             )
 
 
@@ -380,7 +383,7 @@ def words_of(keywords: Mapping[str, Any]) -> dict[str, Any]:
 def _word(word: str, value: Any) -> Any:
     if isinstance(value, Budget):
         kind = type(value).__name__
-        return {kind: {field: getattr(value, field) for field in _fields(value)}}
+        return {kind: {field: getattr(value, _ATTRIBUTES.get(field, field)) for field in _fields(value)}}
     if word == "axes":
         return [_axis_words(one) for one in value]
     return list(value) if isinstance(value, tuple) else value

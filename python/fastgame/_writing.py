@@ -30,7 +30,11 @@ class Staged:
             if target is None and sys.stdout is None:
                 raise ValueError("the standard output is closed: name a file with --out")
             self._content = tempfile.SpooledTemporaryFile(_IN_MEMORY)  # noqa: SIM115 (closed when it is let out)
-            put(self._content)
+            try:
+                put(self._content)
+            except BaseException:
+                self.forget()
+                raise
             return
         self._target = target
         # Beside the target, so that the move is one step: nobody meets half of a table.

@@ -150,20 +150,21 @@ def test_the_nights_are_the_same_over_the_whole_table_and_with_nights_left_out(k
     assert_same(kind, parts, expected)
 
 
-def test_without_a_budget_to_spare_the_noise_of_a_step_is_that_of_one_run(tmp_path: Path) -> None:
+def test_the_noise_of_a_job_is_that_of_one_run(tmp_path: Path) -> None:
     # The variance of each release, over many jobs, is the one that is stated.
     values = []
-    for job in range(300):
+    for job in range(200):
         for night in (3, 10):
-            with fg.open(
-                tmp_path / f"{job}.fg", fg.ContinualCounter, horizon=NIGHTS, privacy=fg.Zcdp(0.5), sync="reads"
-            ) as structure:
+            structure: Any = fg.open(
+                tmp_path / f"{job}.fg", fg.ContinualCounter, horizon=NIGHTS, privacy=fg.Zcdp(0.5), insecure_seed=job
+            )
+            with structure:
                 table = fg.replay(
                     {"t": pa.array([], pa.timestamp("us"))}, TICKS, structure, time="t", until=at(night), resume=True
                 )
         values.append(table.column("value").to_numpy())
     std = table.column("std").to_numpy()
-    # 300 samples: the deviation of the variance is 8 %; a second, independent tree would add 100 %.
+    # 200 samples: the deviation of the variance is 10 %; a second, independent tree would add 100 %.
     assert np.all(np.abs(np.var(values, axis=0) / std**2 - 1) < 0.5)
     # Neighbouring releases share noise, across runs as within one.
     assert np.corrcoef(np.array(values)[:, 4], np.array(values)[:, 5])[0, 1] > 0.2
@@ -193,7 +194,7 @@ def test_late_rows_are_left_out_alone_and_counted() -> None:
     assert rounded(
         run("counter", structure, frame([{"t": at(0.5), "gone": None, "k": "a"}], 2), until=at(2), resume=True)
     )["value"].to_pylist() == [1, 1]
-    late = [
+    late: list[dict[str, Any]] = [
         {"t": at(0.5), "gone": None, "k": "a"},  # counted already
         {"t": at(1.9), "gone": None, "k": "a"},  # too late
         {"t": at(0.5), "gone": at(1.5), "k": "a"},  # both too late
@@ -238,7 +239,8 @@ def test_bad_rows_of_this_run_raise_and_those_of_others_do_not() -> None:
 def test_the_grid_of_releases_is_that_of_one_run(every: int, nights: Any) -> None:
     rows = lives()
     expected = rounded(run("counter", made("counter"), frame(rows), release_every=every))
-    structure, found, done = made("counter"), {}, 0
+    structure, done = made("counter"), 0
+    found: dict[Any, Any] = {}
     for night in nights:
         part = rounded(
             run("counter", structure, frame(rows, night), until=at(night), resume=True, release_every=every)
@@ -343,8 +345,9 @@ def test_a_run_that_fails_leaves_no_trace_and_can_be_made_again(
 def test_what_is_wrong_with_rows_leaves_a_store_open(tmp_path: Path) -> None:
     with made("counter", tmp_path / "s.fg") as structure:
         for wrong in ({"time": "nothing"}, {"until": "x"}, {"release_every": 0}):
+            given: dict[str, Any] = {"time": "t", "resume": True, **wrong}
             with pytest.raises(ValueError, match=r"column|until|release_every"):
-                fg.replay(frame([]), TICKS, structure, resume=True, **{"time": "t", **wrong})
+                fg.replay(frame([]), TICKS, structure, **given)
         assert run("counter", structure, frame([]), resume=True).num_rows == NIGHTS
 
 
@@ -376,9 +379,6 @@ def test_several_structures_are_written_in_order_and_told_apart_after_a_failure(
     given: dict[str, Any] = {"time": "t", "delete_time": "gone", "resume": True}
     structures = both()
     first = fg.replay(frame(rows), TICKS, structures, until=at(3), **given)
-
-    class Full(type(structures["keys"])):  # type: ignore[misc]
-        """A feed whose structure cannot be written."""
 
     real = structures["keys"].structure
 
@@ -426,6 +426,8 @@ COMMANDS: dict[str, tuple[str, list[str], str]] = {
     "keys": ("count", ["--key", "k", "--keys", "keys.txt"], "vector"),
     "top": ("top", ["--key", "k", "--keys", "keys.txt", "-k", "2", "--width", "256"], "top"),
     "range": ("range", ["--axis", "n:0:4", "--box", "n=0:2", "--box", "n=1:4"], "range"),
+    "pure": ("count", [], "counter"),
+    "approx": ("count", [], "counter"),
     "join": ("join", ["--on", "k", "--width", "256", "--right-delete-time", "gone"], "join"),
 }
 
@@ -473,7 +475,7 @@ def read(*names: str) -> list[dict[str, str]]:
     return found
 
 
-@pytest.mark.parametrize("name", COMMANDS)
+@pytest.mark.parametrize("name", ["count", "keys", "top", "range", "join"])
 def test_nightly_commands_are_one_run_over_all(command: Run, name: str) -> None:
     rows = lives()
     write(rows)
@@ -509,6 +511,8 @@ def test_a_command_that_is_run_again_writes_the_same_rows(command: Run) -> None:
 
 DIFFERING: dict[str, tuple[str, list[str], str]] = {
     "another budget": ("count", ["--rho", "2"], r"a budget \(--rho, --mu, --epsilon, --delta\) = Zcdp"),
+    "another epsilon": ("pure", ["--epsilon", "2", "--delta", "0"], r"PureDp\(epsilon=1\.0\), and PureDp\(epsilon=2"),
+    "another delta": ("approx", ["--epsilon", "1", "--delta", "1e-7"], r"delta=1e-0?6\), and ApproxDp"),
     "another kind of budget": ("count", ["--mu", "1"], r"a budget \(--rho"),
     "another start": ("count", ["--start", "2025-12-31"], "--start = '2026-01-01', and '2025-12-31' was given"),
     "another end": ("count", ["--end", "2026-01-12"], "--end ="),
@@ -542,7 +546,8 @@ def test_options_that_differ_are_refused_by_name_and_nothing_changes(command: Ru
     Path("other.txt").write_text("b\na\nc\n")
     Path("more.txt").write_text("a\nb\nc\nd\n")
     kind, more, message = DIFFERING[name]
-    assert command(*line(kind, 2), *QUIET)[0] == 0
+    budget = {"pure": ["--epsilon", "1", "--delta", "0"], "approx": ["--epsilon", "1", "--delta", "1e-6"]}
+    assert command(*line(kind, 2), *budget.get(kind, QUIET))[0] == 0
     before = Path("s.fg").read_bytes()
     base = line("count" if name == "another structure" else kind, 3)
     code, out, err = command(*base, *more, "--out", "out.csv")
@@ -577,7 +582,8 @@ def test_what_is_no_state_or_stands_elsewhere_is_refused_before_anything_is_made
     Path("s.fg").write_text("a,b\n" * 100)
     assert "not a store" in command(*base, *budget)[2]
     Path("s.fg").unlink()
-    with fg.open("s.fg", fg.ContinualCounter, horizon=NIGHTS, privacy=fg.Zcdp(1)):
+    other: Any = fg.open("s.fg", fg.ContinualCounter, horizon=NIGHTS, privacy=fg.Zcdp(1))
+    with other:
         assert "in use" in command(*base)[2]
 
 
@@ -666,7 +672,7 @@ def test_a_command_that_is_killed_anywhere_and_run_again_counts_each_row_once(co
         assert len(read(str(leftover))) <= 5
 
 
-@pytest.mark.parametrize("name", COMMANDS)
+@pytest.mark.parametrize("name", ["count", "keys", "top", "range", "join"])
 def test_inspect_shows_what_is_public_and_nothing_else(command: Run, name: str) -> None:
     rows = lives()
     shown = []
@@ -694,7 +700,8 @@ def test_inspect_shows_what_is_public_and_nothing_else(command: Run, name: str) 
 
 
 def test_inspect_of_other_stores_and_of_what_is_none(command: Run) -> None:
-    with fg.open("s.fg", fg.ContinualVector, size=5, horizon=8, privacy=fg.PureDp(1)) as structure:
+    structure: Any = fg.open("s.fg", fg.ContinualVector, size=5, horizon=8, privacy=fg.PureDp(1))
+    with structure:
         structure.update([1], [1.0])
         code, text, _ = command("inspect", "s.fg")
         assert code == 0 and "1 of 8: not released" in text and "delta 0: Laplace noise" in text and "clock" not in text
