@@ -70,6 +70,15 @@ pub enum Error {
         /// What is allowed, as a sentence's end: "`name` must be ...".
         allowed: &'static str,
     },
+    /// A number of buffers that a horizon has no parameters for.
+    Buffers {
+        /// The number given.
+        given: u32,
+        /// The largest that this horizon has; 0 if it has none.
+        most: u32,
+        /// The horizon.
+        horizon: u64,
+    },
     /// The clock was asked to go to a step that it cannot reach.
     Time {
         /// The step asked for; `None` when it is past what 64 bits hold.
@@ -130,7 +139,7 @@ pub enum Error {
         position: usize,
         /// The bound, in the caller's units.
         bound: f64,
-        /// What is bounded: "weight" or "L2 norm".
+        /// What is bounded: "weight", "L2 norm", or "L1 norm" under a pure budget.
         what: &'static str,
     },
     /// Parameters that are allowed each on its own, but not together.
@@ -173,6 +182,14 @@ impl fmt::Display for Error {
         match *self {
             Self::Parameter { name, given, allowed } => {
                 write!(f, "{name} must be {allowed}; {given} was given")
+            }
+            Self::Buffers { given, most, horizon } => {
+                match most {
+                    0 => write!(f, "buffers must be left out, as there are none at horizon {horizon}")?,
+                    1 => write!(f, "buffers must be 1 at horizon {horizon}, or left out")?,
+                    _ => write!(f, "buffers must be from 1 to {most} at horizon {horizon}, or left out")?,
+                }
+                write!(f, "; {given} was given")
             }
             Self::Time { to, now, horizon } => {
                 match to {

@@ -79,7 +79,7 @@ pub use crate::join_plan::{JoinPlan, JoinProfile, JoinTerms};
 pub use crate::journal::Journal;
 pub use crate::lattice::{Index, MAX_WEIGHT, Quantity};
 pub use crate::plan::Plan;
-pub use crate::privacy::{ApproxDp, Gdp, Loss, PureDp, Zcdp, total};
+pub use crate::privacy::{ApproxDp, Gdp, Loss, PureDp, Spent, Zcdp, total};
 pub use crate::profile::FrequencyProfile;
 pub use crate::range::{
     BoxError, Counts, Estimator, HeavyHitters, Interval, Levels, MAX_AXES, MAX_AXIS, MAX_COMPONENTS, MAX_SPACING,

@@ -4,7 +4,8 @@
 //! 1.2 and 4). An update adds `sign * weight` to one cell a row; an estimate is the median over the rows of `sign * cell`.
 //! With `horizon = 1` this is the paper's Private CountSketch.
 //!
-//! Sensitivity: one update moves `depth` cells by at most `max_weight`, so its squared L2 norm is `depth * max_weight^2`.
+//! Sensitivity: one update moves `depth` cells by at most `max_weight`, so its squared L2 norm is at most `depth *
+//! max_weight^2`, and its L1 norm, which counts under a pure budget, `depth * max_weight`.
 //! All noise and all privacy logic is the vector's. Cost: an update takes `depth` additions, an estimate reads `depth`
 //! cells; `second_moment` and error bars read all `depth * width` cells of the step.
 

@@ -14,7 +14,7 @@ use rand_core::{TryCryptoRng, TryRng};
 use crate::calibration::{self, Calibration, Kind, Mechanism, Sensitivity, Unit};
 use crate::error::{Error, Given, Result, reserved, zeroed};
 use crate::journal::{self, Journal, Reader, VARINT, Write, unfit};
-use crate::lattice::{Bound, FAR, Index, Lattice, Norm, Quantity};
+use crate::lattice::{Bound, Index, Lattice, Norm, Quantity};
 use crate::math::{mix, sqrt};
 use crate::mechanism::blt::BltProcess;
 use crate::mechanism::cells::{CellNoise, KEPT_CAPACITY, Request};
@@ -992,8 +992,8 @@ impl Batch {
             self.row.dedup_by(|next, first| {
                 let same = next.0 == first.0;
                 if same {
-                    // As far over every bound as it gets, on either side.
-                    first.1 = (first.1 + next.1).clamp(-FAR, FAR);
+                    // Exact for 2^27 quantities of 2^100, the largest; in any order, then.
+                    first.1 = first.1.saturating_add(next.1);
                 }
                 same
             });

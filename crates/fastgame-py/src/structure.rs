@@ -197,6 +197,7 @@ pub(crate) struct Home {
     is_closed: bool,
 }
 
+#[expect(clippy::large_enum_variant, reason = "there is one a structure, and the fast one is not boxed")]
 enum Place {
     Memory(Live),
     Store(Store<Live>),

@@ -101,7 +101,7 @@ impl ContinualVector {
     /// indices : int or array of int
     ///     The cells, 0 to size - 1. Those that stand twice are added first.
     /// values : float or array of float, default 1.0
-    ///     One for all, or one for each index. The L2 norm of all together is at most max_norm.
+    ///     One for all, or one for each index. The L2 norm of all together (under PureDp the L1 norm) is at most max_norm.
     ///
     /// Raises
     /// ------

@@ -28,6 +28,21 @@ pub(crate) struct Log {
     /// Where the journal begins.
     image: u64,
     generation: u64,
+    /// What is to fail next.
+    #[cfg(test)]
+    pub(crate) fault: Option<Fault>,
+}
+
+/// What tests let fail.
+#[cfg(test)]
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Fault {
+    /// The sync, with everything written.
+    Sync,
+    /// A write, after so many bytes.
+    Write(usize),
+    /// The sync of the folder after a new file took the place of the old one.
+    Folder,
 }
 
 /// Where a path leads, symbolic links followed, whether or not there is a file.
@@ -195,6 +210,8 @@ impl Log {
             marked: 0,
             image: 0,
             generation,
+            #[cfg(test)]
+            fault: None,
         };
         log.write(&preamble(&identity))?;
         log.append(Kind::Parameters, &[&parameters.to_bytes()], 1, false)?;
@@ -231,6 +248,8 @@ impl Log {
             marked: scan.marked,
             image: scan.image,
             generation: scan.generation,
+            #[cfg(test)]
+            fault: None,
         };
         if scan.length > scan.end || scan.end > scan.marked {
             log.mend(&scan)?;
@@ -251,10 +270,20 @@ impl Log {
         self.file.seek(SeekFrom::Start(scan.marked)).map_err(io)?;
         self.file.write_all(&bytes).map_err(io)?;
         self.file.sync_all().map_err(io)?;
-        self.mark()
+        if bytes.is_empty() { Ok(()) } else { self.mark() }
     }
 
     fn write(&mut self, bytes: &[u8]) -> Result<()> {
+        #[cfg(test)]
+        if let Some(Fault::Write(after)) = self.fault {
+            let (some, rest) = bytes.split_at(after.min(bytes.len()));
+            self.fault = Some(Fault::Write(after - some.len()));
+            if !rest.is_empty() {
+                let written = self.file.seek(SeekFrom::Start(self.end)).and_then(|_| self.file.write_all(some));
+                let full = written.and(Err(io::Error::from(io::ErrorKind::StorageFull)));
+                return full.map_err(Error::io(&self.path, "write"));
+            }
+        }
         let written = self.file.seek(SeekFrom::Start(self.end)).and_then(|_| self.file.write_all(bytes));
         written.map_err(Error::io(&self.path, "write"))?;
         self.end += bytes.len() as u64;
@@ -301,6 +330,10 @@ impl Log {
         if self.marked == self.end {
             return Ok(());
         }
+        #[cfg(test)]
+        if self.fault == Some(Fault::Sync) {
+            return Err(Error::io(&self.path, "sync")(io::Error::other("a fault")));
+        }
         self.file.sync_data().map_err(Error::io(&self.path, "sync"))?;
         self.mark()
     }
@@ -321,7 +354,13 @@ impl Log {
         fs::rename(&draft.path, &self.path).map_err(|error| (true, Error::io(&self.path, "replace")(error)))?;
         draft.is_done = true;
         let path = std::mem::take(&mut self.path);
+        #[cfg(test)]
+        let fault = self.fault;
         *self = Self { path, ..log };
+        #[cfg(test)]
+        if fault == Some(Fault::Folder) {
+            return Err((false, Error::io(&self.path, "sync the folder of")(io::Error::other("a fault"))));
+        }
         // Without it the old file may come back, and with it what was answered from the new one would be lost.
         sync_folder(&self.path).map_err(|error| (false, Error::io(&self.path, "sync the folder of")(error)))
     }

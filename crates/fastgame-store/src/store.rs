@@ -460,3 +460,6 @@ fn check_parameters(path: &Path, state: &impl State, stored: &Parameters) -> Res
         && ours.noise.iter().zip(&stored.noise).all(|(&a, &b)| near(a, b));
     if same { Ok(()) } else { Err(Error::Calibration { path: path.to_owned() }) }
 }
+
+#[cfg(test)]
+mod tests;

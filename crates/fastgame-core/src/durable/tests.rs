@@ -243,7 +243,7 @@ proptest! {
 
 /// Words for a vector of one cell and one block.
 fn small(words: &[u64]) -> Vec<u64> {
-    words.iter().map(|word| word & !(0xf << 8) | (word & 3 == 1) as u64 * 0x100).collect()
+    words.iter().map(|word| (word & !(0xf << 8)) | (u64::from(word & 3 == 1) << 8)).collect()
 }
 
 #[test]

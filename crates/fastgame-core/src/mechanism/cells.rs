@@ -421,8 +421,8 @@ impl<P: Process> CellNoise<P> {
         array.try_reserve_exact(count).map_err(|_| Error::Memory)?;
         for _ in 0..count {
             let value = from.value()?;
-            // NaN is beyond every limit.
-            if !(P::noise(value).abs() <= limit) {
+            let noise = P::noise(value);
+            if noise.is_nan() || noise.abs() > limit {
                 return Err(unfit("noise of a possible size"));
             }
             array.push(value);
