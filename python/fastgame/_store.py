@@ -174,7 +174,7 @@ class Job(NamedTuple):
 def open_job(
     path: str,
     structure: type[Structure],
-    parameters: Mapping[str, Any],
+    parameters: dict[str, Any],
     given: Collection[str],
     job: Job,
     options: Mapping[str, str],
@@ -191,7 +191,7 @@ def open_job(
 def _opened(
     path: Any,
     structure: type[Structure] | None,
-    parameters: Mapping[str, Any],
+    parameters: dict[str, Any],
     wanted: Mapping[str, Any],
     *,
     sync: str = "always",

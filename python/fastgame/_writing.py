@@ -47,9 +47,6 @@ class Staged:
                 put(file)
                 file.flush()
                 os.fsync(file.fileno())
-            mask = os.umask(0)
-            os.umask(mask)
-            os.chmod(self._name, 0o666 & ~mask)
         except BaseException:
             self.forget()
             raise
@@ -62,6 +59,10 @@ class Staged:
     def publish(self) -> None:
         """Lets it out. After an error what is for a file is still there, to be kept or forgotten."""
         if self._name is not None:
+            # Until now it was its owner's alone.
+            mask = os.umask(0)
+            os.umask(mask)
+            os.chmod(self._name, 0o666 & ~mask)
             os.replace(self._name, self._target)
             self._name = None
             return
