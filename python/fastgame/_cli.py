@@ -205,7 +205,7 @@ def _state_options(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("the state", textwrap.fill(text, 100))
     state = "keeps the structure; made if it is not there. SECRET: it holds exact counts, and is no output"
     group.add_argument("--state", metavar="FILE", help=state)
-    until = "release the steps that end at or before this PUBLIC moment; rows behind it are left to a later run"
+    until = "release the steps that end at or before this PUBLIC moment; later rows are left to a later run"
     group.add_argument("--until", metavar="TIME", help=until)
     expect = "refuse a FILE that is an older copy: the generation that the last run told"
     group.add_argument("--expect-generation", type=int, metavar="N", help=expect)
@@ -817,7 +817,7 @@ def _tell_state(structure: Any, before: int, rows: int) -> None:
     elif done == before:
         _tell("no step was left to do up to --until; what was released last was released again")
     _tell(
-        f"the state is at generation {structure.generation}, behind step {done:,} of {structure.horizon:,} "
+        f"the state is at generation {structure.generation}, with {done:,} of {structure.horizon:,} steps done "
         "(--expect-generation refuses an older copy)"
     )
 
@@ -888,7 +888,7 @@ _OPTIONS = {
     "delete_time": "--delete-time",
     'protect="lifetime"': "--protect lifetime",
     "expect_generation": "--expect-generation",
-    "until must be": "--until must be",
+    "until must": "--until must",
     "max_weight": "--max-weight",
     "max_norm": "--max-weight",
 }

@@ -88,7 +88,7 @@ def replay(
     Rows may come in any order. What is released, and when, depends on the parameters alone: every tick has its rows in
     the result, whether or not anything happened, also if the table is empty. Needs pyarrow (`fastgame-dp[cli]`).
 
-    With `until` and `resume` a job runs every night over a table that grows: each run covers the steps behind the last
+    With `until` and `resume` a job runs every night over a table that grows: each run covers the steps after the last
     one that was released, up to the last release at or before `until`. It takes the events (a row's coming, its going)
     of these steps alone. Those of earlier steps were counted by an earlier run or came too late, those of later steps
     are left to a later one; so a row must keep its time, weight and key, and be there when its step is released. (Of a
@@ -99,7 +99,7 @@ def replay(
     A run with structures of `fastgame.open` is one unit: it is in their files before this returns, or not at all. What
     is done is kept in memory until then; a long time can be covered in several calls, by `until`. Several structures
     have a file each, and are written one after the other: where that was cut short they stand at different steps, and
-    those that are behind are run alone first.
+    those that lag are run alone first.
 
     Parameters
     ----------
@@ -122,7 +122,7 @@ def replay(
         Release at every so-many-th step, and at the last one of the ticks.
     until : str, date, datetime or datetime64, optional
         A public moment. Steps are released that end at or before it, all of the ticks without it. With a larger
-        `release_every` the run ends at the last release that is due; rows behind it are left to a later run.
+        `release_every` the run ends at the last release that is due; later rows are left to a later run.
     resume : bool
         Go on with structures that were used; all at one step, and with the same ticks as before, which nothing checks.
         Without it they must be new.
@@ -151,7 +151,7 @@ def replay(
     ------
     ValueError, TypeError
         A column that is missing or of a type that does not fit, structures that are in use (with `resume`: at different
-        steps, or behind `until`), parameters out of range.
+        steps, or past `until`), parameters out of range.
     StateError, OSError
         A structure was closed, or its file cannot be written.
     BadRowsError
@@ -159,7 +159,7 @@ def replay(
     ImportError
         Without pyarrow.
 
-    What is wrong with parameters and rows is found before anything changes. After an error behind that (an
+    What is wrong with parameters and rows is found before anything changes. After a later error (an
     interruption, a full disk) the structures are closed, as half of a step may be in them; those with a file can be
     opened again, and are as they were before the run.
     """
@@ -306,19 +306,20 @@ def _span(structures: Sequence[Any], options: _Options) -> _Span:
         used = [step for step, read in states if step != 1 or read]
         if used:
             raise ValueError(
-                f"a structure must be new; one at step {used[0]} was given (resume=True goes on with the steps behind)"
+                f"a structure must be new; one at step {used[0]} was given (resume=True goes on with the steps that "
+                "follow)"
             )
     elif len(set(states)) > 1:
         shown = ", ".join(f"step {step} ({'released' if read else 'not released'})" for step, read in states)
         raise ValueError(
-            f"structures that go on together must stand at the same step; {shown} were given: run those that are "
-            "behind alone, with until= the end of the step that the others have released"
+            f"structures that go on together must stand at the same step; {shown} were given: run those that "
+            "lag alone, with until= the end of the step that the others have released"
         )
     done = now if sealed else now - 1
     horizon, every, due = options.ticks.horizon, options.release_every, options.due
     if done > due:
         raise ValueError(
-            f"until must be at or behind the end of step {done}, which the structures have reached; it is in step "
+            f"until must not be before the end of step {done}, which the structures have reached; it is in step "
             f"{due + 1}, and steps before the present one cannot be released again"
         )
     last = due if due == horizon else due // every * every
