@@ -99,8 +99,8 @@ def open(
         ContinualCounter, ContinualVector, CountSketch, RangeCounter or JoinSize. Without it the file must be there.
     sync : "always" or "reads"
         When what was done must be on the disk: before each call returns, or before an answer leaves (updates are then
-        synced with the next answer, or by the method `sync`: faster, and a power cut may take those that no answer has
-        seen).
+        synced with the next answer, or by the method `sync`: faster, and a power cut may take those that no answer
+        has seen).
     expect_generation : int, optional
         Refuse a file that is older: the `generation` that was noted, elsewhere, when it was last used. Nothing in a
         file can tell that it is an old copy.
@@ -126,8 +126,8 @@ def open(
     Examples
     --------
     >>> import fastgame as fg
-    >>> given = {"horizon": 8760, "privacy": fg.Zcdp(rho=0.5)}
-    >>> with fg.open("visits.fg", fg.ContinualCounter, **given) as visits:  # doctest: +SKIP
+    >>> year = {"horizon": 8760, "privacy": fg.Zcdp(rho=0.5)}
+    >>> with fg.open("visits.fg", fg.ContinualCounter, **year) as visits:  # doctest: +SKIP
     ...     visits.update(1)
     ...     published = visits.release()
     """
@@ -367,7 +367,7 @@ def _differs(
     )
 
 
-def _written(name: str, keywords: Mapping[str, Any], job: Job | None) -> str:
+def _written(name: str, keywords: Mapping[str, Any], job: Job | None = None) -> str:
     """A structure and its parameters as words."""
     words: dict[str, Any] = {"structure": name, "parameters": words_of(keywords)}
     if job is not None:

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use crate::error::{Error, Result};
 use crate::format::{
-    Checksum, Header, Identity, Kind, Parameters, first_link, frame_checksum, mark, padding, preamble,
+    Checksum, Header, Identity, Kind, MARK, Parameters, first_link, frame_checksum, mark, padding, preamble,
 };
 use crate::scan::{Part, Scan, scan};
 
@@ -266,6 +266,10 @@ impl Log {
         bytes.try_reserve_exact(length).map_err(|_| Error::Structure(fastgame_core::Error::Memory))?;
         self.file.seek(SeekFrom::Start(scan.marked)).map_err(io)?;
         (&self.file).take(scan.end - scan.marked).read_to_end(&mut bytes).map_err(io)?;
+        if let Some(hole) = scan.hole {
+            let place = (hole - scan.marked) as usize;
+            bytes[place..place + MARK].copy_from_slice(&mark(&self.identity, hole));
+        }
         self.file.set_len(scan.end).map_err(io)?;
         self.file.seek(SeekFrom::Start(scan.marked)).map_err(io)?;
         self.file.write_all(&bytes).map_err(io)?;

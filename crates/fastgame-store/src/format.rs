@@ -26,7 +26,8 @@
 //! * before the first mark: refused, as a file appears under its name only when its image is on the disk.
 //!
 //! A whole frame behind the last mark counts: either its sync was the last thing that happened, or it was not yet
-//! acknowledged, and may count as well as not.
+//! acknowledged, and may count as well as not. So it does where the mark before it is missing, as the disk may have taken
+//! the frame first.
 
 use std::hash::Hasher;
 
@@ -109,7 +110,7 @@ pub(crate) fn padding(length: usize) -> &'static [u8] {
 fn checksum(key: &Identity, parts: &[&[u8]]) -> Checksum {
     let mut hasher = SipHasher13::new_with_key(key);
     parts.iter().for_each(|part| hasher.write(part));
-    hasher.finish128().as_u128().to_le_bytes()
+    hasher.finish128().as_bytes()
 }
 
 /// The first bytes of a file.

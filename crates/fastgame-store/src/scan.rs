@@ -22,6 +22,8 @@ pub(crate) struct Scan {
     pub(crate) marked: u64,
     /// Behind the first mark: where the journal begins.
     pub(crate) image: u64,
+    /// Where the last mark should stand that was written before the last sync, and does not.
+    pub(crate) hole: Option<u64>,
     /// The whole file.
     pub(crate) length: u64,
     pub(crate) generation: u64,
@@ -61,11 +63,14 @@ pub(crate) fn scan<E: From<Error>>(
         if scanner.mark()? {
             continue;
         }
-        let place = scanner.scan.end;
-        let Some(header) = scanner.frame()? else {
+        let mut place = scanner.scan.end;
+        let mut header = scanner.frame()?;
+        if header.is_none() {
             scanner.check_lost()?;
-            break;
-        };
+            header = scanner.frame_behind_hole()?;
+            place = scanner.scan.end;
+        }
+        let Some(header) = header else { break };
         let first = scanner.frames == 1;
         if first != (header.kind == Kind::Parameters) || (scanner.scan.image > 0) != (header.kind == Kind::Journal) {
             return Err(scanner.damaged("a frame of the right kind").into());
@@ -102,6 +107,7 @@ impl<'a> Scanner<'a> {
             end: PREAMBLE as u64,
             marked: 0,
             image: 0,
+            hole: None,
             length,
             generation: 0,
             step: 1,
@@ -167,7 +173,7 @@ impl<'a> Scanner<'a> {
             return Err(self.damaged("the next generation"));
         }
         // Below the length of the file.
-        self.scan.end += header.frame_length().unwrap_or(0);
+        self.scan.end = here + header.frame_length().unwrap_or(0);
         self.scan.link = link;
         (self.scan.generation, self.scan.step, self.scan.sealed) = (header.generation, header.step, header.sealed);
         self.frames += 1;
@@ -204,20 +210,29 @@ impl<'a> Scanner<'a> {
         Ok((link == stored && zeros == padding(length)).then_some((header, link)))
     }
 
+    /// Passes a frame behind a mark that is not there, if nothing behind it was synced: the mark was written, and the disk took
+    /// the frame first. The frame counts as every whole frame at the end does.
+    fn frame_behind_hole(&mut self) -> Result<Option<Header>> {
+        let here = self.scan.end;
+        if self.scan.hole.is_some() || self.scan.length - here < MARK as u64 {
+            return Ok(None);
+        }
+        self.seek(here + MARK as u64)?;
+        self.scan.end = here + MARK as u64;
+        let header = self.frame()?;
+        match header {
+            Some(_) => self.scan.hole = Some(here),
+            None => self.scan.end = here,
+        }
+        Ok(header)
+    }
+
     /// What stands here is neither a frame nor a mark: an error, unless it is what a call left that nobody had an answer from.
     fn check_lost(&mut self) -> Result<()> {
         let here = self.scan.end;
         let damaged = self.damaged("a frame with the right checksum");
         if self.scan.image == 0 {
             return Err(damaged);
-        }
-        // A mark that was damaged has a frame behind it.
-        if self.scan.length - here > MARK as u64 {
-            self.seek(here + MARK as u64)?;
-            if self.frame_at(here + MARK as u64)?.is_some() {
-                return Err(damaged);
-            }
-            self.seek(here)?;
         }
         // A mark further on says that this was on the disk once.
         let (mut window, mut place) = (Vec::new(), here);

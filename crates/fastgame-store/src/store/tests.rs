@@ -246,8 +246,14 @@ fn what_was_not_acknowledged_is_there_whole_or_not_at_all() {
         assert_eq!(image(sample.open().unwrap().state()), sample.states[2]);
         assert!(fs::read(&sample.path).unwrap() == whole);
     }
-    // A mark that was damaged, with a frame behind it that has none yet.
-    let mut damaged = whole[..whole.len() - MARK].to_vec();
+    // A mark that did not get to the disk, while the frame behind it did.
+    let mut without = whole[..whole.len() - MARK].to_vec();
+    without[sample.lengths[1] as usize - MARK..sample.lengths[1] as usize].fill(0);
+    fs::write(&sample.path, &without).unwrap();
+    assert_eq!(image(sample.open().unwrap().state()), sample.states[2]);
+    assert!(fs::read(&sample.path).unwrap() == whole, "both marks were written");
+    // With a mark behind that frame, all before it was on the disk.
+    let mut damaged = whole;
     damaged[sample.lengths[1] as usize - 1] ^= 1;
     fs::write(&sample.path, &damaged).unwrap();
     assert!(matches!(sample.open(), Err(Error::Damaged { .. })));
