@@ -185,9 +185,9 @@ class Ticks:
         instants = [0 if none else self._given_instant(time) for time, none in zip(given, missing, strict=True)]
         return np.array(instants, dtype=np.int64), np.array(missing, dtype=bool)
 
-    def instant(self, time: Any) -> int:
+    def instant(self, time: Any, name: str = "times") -> int:
         """A moment in microseconds since 1970; one without a zone is a reading of the clocks in that of the ticks."""
-        moment = _moment(time, "times")
+        moment = _moment(time, name)
         if moment.tzinfo is not None and self._zone is None:
             raise ValueError(zone_mismatch(self, True, f"the time {time!r}"))
         return _instant(_local(moment, self._zone))

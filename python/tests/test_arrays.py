@@ -304,10 +304,14 @@ OTHERS: set[tuple[str, str]] = {
         ("Ticks.ends", "steps"),
         ("Ticks.locate", "instants"),
         ("Ticks.instant", "time"),
+        ("Ticks.instant", "name"),
         ("Ticks.instants", "times"),
         ("RowCounts.add", "reason"),
         ("RowCounts.add", "count"),
     },
+    # Files: test_state.py.
+    *{("open", word) for word in ["path", "structure", "sync", "expect_generation", "parameters"]},
+    ("inspect", "path"),
     # Joins: test_join.py.
     *{("replay_join", parameter) for parameter in inspect.signature(fg.replay_join).parameters},
     *{("JoinSize.estimate", word) for word in ["error", "by"]},
