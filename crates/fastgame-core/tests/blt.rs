@@ -187,7 +187,7 @@ fn at_one_step_it_is_the_gaussian_mechanism() {
 fn what_there_is_no_such_noise_for_is_refused() {
     for (horizon, buffers) in [(1, 1), (2, 2), (1 << 20, 0), (1 << 20, MAX_BUFFERS as u32 + 1)] {
         let error = builder(horizon, Some(buffers)).cells(1).build().unwrap_err();
-        assert!(matches!(error, Error::Parameter { name: "buffers", .. }), "{error:?}");
+        assert!(matches!(error, Error::Buffers { .. }), "{error:?}");
     }
     let pure = ContinualVector::builder(8, PureDp::new(1.0).unwrap()).cells(1);
     let error = pure.mechanism(Mechanism::Blt { buffers: None }).build().unwrap_err();
