@@ -92,10 +92,11 @@ pub(crate) fn built<S>(result: Result<S>, base: &Base) -> Option<S> {
         }
         // Too small or too large for the counters' unit: checked last.
         Err(Error::Parameter { name: "the noise scale", .. }) if wrong.is_empty() => None,
-        Err(Error::Parameter { name: "buffers", .. }) if base.few_buffers => None,
+        Err(Error::Buffers { .. }) if base.few_buffers => None,
         Err(error) => {
             let name = match error {
                 Error::Parameter { name, .. } => name,
+                Error::Buffers { .. } => "buffers",
                 Error::Unsupported { .. } => "unsupported",
                 other => panic!("{other:?}"),
             };
