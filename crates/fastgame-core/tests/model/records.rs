@@ -145,7 +145,7 @@ fn value(tape: &mut Tape<'_>, out: &mut Vec<u8>, scale: f64) {
 }
 
 /// A record by its description, most of it right.
-fn record(tape: &mut Tape<'_>, shape: Shape, vector: &ContinualVector) -> Vec<u8> {
+pub(crate) fn record(tape: &mut Tape<'_>, shape: Shape, vector: &ContinualVector) -> Vec<u8> {
     let ((head_words, value_words), size, now) = (shape.words(), shape.size(), vector.now());
     let scale = vector.calibration().scale();
     let buffers = vector.calibration().buffers().map_or(1, |buffers| buffers as u64 + 1);
