@@ -11,14 +11,14 @@ cd "$(dirname "$0")"
 
 seconds=${FUZZ_SECONDS:-600}
 # Longer inputs are slower and say no more; kept inputs are to be small.
-declare -A longest=([calls]=1024 [decode_raw]=4096)
+declare -A longest=([calls]=1024 [decode_raw]=4096 [decode_records]=1024 [decode_store]=2048)
 minimise=false
 if [[ "${1:-}" == --minimise ]]; then
     minimise=true
     shift
 fi
 targets=("$@")
-[[ ${#targets[@]} -gt 0 ]] || targets=(calls decode_raw)
+[[ ${#targets[@]} -gt 0 ]] || targets=(calls decode_raw decode_records decode_store)
 
 # With a target named, build scripts and macros are not instrumented.
 host=$(rustc -vV | sed -n 's/^host: //p')

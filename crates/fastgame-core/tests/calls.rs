@@ -1,33 +1,13 @@
 //! Random calls to every structure, against a model that says what must come: values, errors, clock, seal, cells drawn. The
 //! inputs that fuzzing found worth keeping are played again (`fuzz/seeds`, see `CONTRIBUTING.md`).
 
+#[path = "model/kept.rs"]
+mod kept;
 mod model;
 
-use std::fs;
-use std::path::PathBuf;
-
-use model::decoders::Check;
+use kept::replay;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
-
-/// The kept inputs of a target, by name.
-fn seeds(target: &str) -> Vec<(PathBuf, Vec<u8>)> {
-    let folder = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../fuzz/seeds")).join(target);
-    let entries = fs::read_dir(&folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
-    let mut paths: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).collect();
-    paths.sort();
-    paths.into_iter().map(|path| (path.clone(), fs::read(path).unwrap())).collect()
-}
-
-/// Says which input failed.
-fn replay(target: &str, check: Check) {
-    let seeds = seeds(target);
-    assert!(!seeds.is_empty(), "no kept inputs of {target}");
-    for (path, bytes) in seeds {
-        let result = std::panic::catch_unwind(|| check(&bytes));
-        assert!(result.is_ok(), "{} fails", path.display());
-    }
-}
 
 #[test]
 fn kept_sequences_of_calls_agree_with_the_model() {

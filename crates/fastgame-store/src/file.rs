@@ -241,8 +241,7 @@ impl Log {
         Ok((draft, log))
     }
 
-    /// Opens and locks the file, reads it, and mends its end: what was not acknowledged is cut off, what is not known to be on
-    /// the disk is written again.
+    /// Opens, locks and reads the file. Nothing is written before `mend`, which must come first.
     pub(crate) fn open<E: From<Error>>(
         path: &Path,
         each: impl FnMut(Part<'_>) -> Result<(), E>,
@@ -258,7 +257,7 @@ impl Log {
             }
         };
         let scan = scan(path, &file, each)?;
-        let mut log = Self {
+        let log = Self {
             path: path.to_owned(),
             file,
             identity: scan.identity,
@@ -270,16 +269,22 @@ impl Log {
             #[cfg(test)]
             fault: None,
         };
-        // A process that was stopped may have put the file in its place, and not have synced that.
-        Folder::of(path)?.sync(path)?;
-        if scan.length > scan.end || scan.end > scan.marked {
-            log.mend(&scan)?;
-        }
-        Draft::remove_old(path);
         Ok((log, scan))
     }
 
-    fn mend(&mut self, scan: &Scan) -> Result<()> {
+    /// Makes what was read the end of the file: what was not acknowledged is cut off, what is not known to be on the disk is
+    /// written again. What a stopped process has left beside the file is removed.
+    pub(crate) fn mend(&mut self, scan: &Scan) -> Result<()> {
+        // That process may have put the file in its place, and not have synced that.
+        Folder::of(&self.path)?.sync(&self.path)?;
+        if scan.length > scan.end || scan.end > scan.marked {
+            self.write_end(scan)?;
+        }
+        Draft::remove_old(&self.path);
+        Ok(())
+    }
+
+    fn write_end(&mut self, scan: &Scan) -> Result<()> {
         let io = |error| Error::io(&self.path, "mend the end of")(error);
         // After a failed sync the system may show bytes that never reach the disk: only bytes that are written anew do.
         let mut bytes = Vec::new();

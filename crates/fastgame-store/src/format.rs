@@ -12,11 +12,11 @@
 //! mark        magic u64 | its own place in the file u64 | checksum, 16 bytes
 //! ```
 //!
-//! All numbers are little-endian. A checksum is SipHash-1-3 of 128 bits (Aumasson and Bernstein, 2012) under the identity
-//! of the store, which is drawn at random: for a frame over the checksum of the frame before, its place and its bytes, so that
-//! a frame counts only behind the frames that it was written behind; for a mark over its bytes. Damage passes with a probability
-//! of 2^-128. (A CRC of 32 bits is sure to see any burst of 32 bits, and misses one in 2^32 of the rest; here every
-//! frame must be seen.) It is no signature: whoever can write the file can write a store.
+//! All numbers are little-endian, and a generation is below 2^63. A checksum is SipHash-1-3 of 128 bits (Aumasson and Bernstein,
+//! 2012) under the identity of the store, which is drawn at random: for a frame over the checksum of the frame before, its place
+//! and its bytes, so that a frame counts only behind the frames that it was written behind; for a mark over its bytes. Damage
+//! passes with a probability of 2^-128. (A CRC of 32 bits is sure to see any burst of 32 bits, and misses one in 2^32 of the
+//! rest; here every frame must be seen.) It is no signature: whoever can write the file can write a store.
 //!
 //! **What is lost and what is damaged.** A frame is written, then synced, then a mark is written (and synced with the next
 //! frame). So a mark says that all before it is on the disk. When reading stops at bytes that are no frame and no mark:
@@ -43,6 +43,9 @@ pub(crate) const PREAMBLE: usize = 32;
 pub(crate) const HEADER: usize = 32;
 pub(crate) const CHECKSUM: usize = 16;
 pub(crate) const MARK: usize = 32;
+
+/// No store has made so many calls; a file that says more is none, and what is counted on stays within 64 bits.
+pub(crate) const MOST_GENERATIONS: u64 = u64::MAX / 2;
 
 const FRAME_MAGIC: [u8; 4] = *b"fgfr";
 const MARK_MAGIC: [u8; 8] = *b"fgsynced";

@@ -6,8 +6,8 @@ use std::path::Path;
 
 use crate::error::{Error, Result};
 use crate::format::{
-    CHECKSUM, Checksum, HEADER, Header, Identity, Kind, MARK, NAME, PREAMBLE, Parameters, VERSION, first_link,
-    frame_checksum, mark, may_be_mark, padding,
+    CHECKSUM, Checksum, HEADER, Header, Identity, Kind, MARK, MOST_GENERATIONS, NAME, PREAMBLE, Parameters, VERSION,
+    first_link, frame_checksum, mark, may_be_mark, padding,
 };
 
 /// What a file holds, up to where it is whole.
@@ -94,8 +94,9 @@ pub(crate) fn scan<E: From<Error>>(
 impl<'a> Scanner<'a> {
     fn begin(path: &'a Path, file: &'a File) -> Result<Self> {
         let read = Error::io(path, "read");
-        let mut reader = BufReader::with_capacity(1 << 20, file);
-        let length = reader.seek(SeekFrom::End(0)).and_then(|length| reader.rewind().map(|()| length)).map_err(read)?;
+        let mut whole = file;
+        let length = whole.seek(SeekFrom::End(0)).and_then(|length| whole.rewind().map(|()| length)).map_err(read)?;
+        let mut reader = BufReader::with_capacity(length.clamp(1, 1 << 20) as usize, file);
         let mut bytes = Vec::new();
         reader.by_ref().take(PREAMBLE as u64).read_to_end(&mut bytes).map_err(Error::io(path, "read"))?;
         if !bytes.starts_with(&NAME) {
@@ -169,7 +170,8 @@ impl<'a> Scanner<'a> {
             return Ok(None);
         };
         let next = self.scan.generation + u64::from(header.kind == Kind::Journal);
-        if self.frames > 0 && (header.generation != next || header.step < self.scan.step) {
+        let goes_on = self.frames == 0 || (header.generation == next && header.step >= self.scan.step);
+        if !goes_on || header.generation > MOST_GENERATIONS {
             return Err(self.damaged("the next generation"));
         }
         // Below the length of the file.

@@ -210,7 +210,7 @@ impl<S: State> Store<S> {
     ) -> Result<Self, E> {
         let path = resolve(path)?;
         let (mut build, mut opened) = (Some(build), None::<(S, Parameters)>);
-        let (log, scan) = Log::open::<E>(&path, |part| match part {
+        let (mut log, scan) = Log::open::<E>(&path, |part| match part {
             Part::Parameters(parameters) => {
                 let Some(build) = build.take() else { return Ok(()) };
                 let mut state = build(&parameters)?;
@@ -240,6 +240,7 @@ impl<S: State> Store<S> {
         if let Some(expected) = options.expect_generation.filter(|&expected| scan.generation < expected) {
             return Err(Error::Older { path, generation: scan.generation, expected }.into());
         }
+        log.mend(&scan)?;
         Ok(Self::new(state, parameters, log, options.sync))
     }
 

@@ -11,6 +11,7 @@ use rand_core::{Rng, SeedableRng};
 use super::*;
 use crate::error::Error;
 use crate::join::Side;
+use crate::journal::Write;
 use crate::privacy::{PureDp, Zcdp};
 use crate::range::{RangeBuilder, RangeShape};
 use crate::sketch::Weights;
@@ -268,6 +269,93 @@ fn every_single_bit_of_an_image_is_read() {
     }
 }
 
+/// A record of one cell that was read at step 1, with these values.
+fn held(vector: &ContinualVector, words: &[f64]) -> Vec<u8> {
+    let mut record = vec![crate::journal::HELD, 1, 0];
+    record.word(1);
+    let ranks = match vector.calibration().buffers() {
+        Some(buffers) => buffers as u64 + 1,
+        None => {
+            record.word(1 | 1 << 40);
+            2
+        }
+    };
+    record.number(ranks);
+    words.iter().for_each(|&word| record.value(word));
+    record
+}
+
+/// Values below the top of a stack come into later noise, of which a release holds a certain size.
+#[test]
+fn noise_of_an_impossible_size_is_refused_at_every_rank() {
+    let bases = bases();
+    for (base, words) in [(&bases[0], 2), (&bases[1], 2), (&bases[2], 4), (&bases[4], 4)] {
+        let make = || base.clone().blocks(&[3, 2]).build().unwrap();
+        let scale = make().calibration().scale();
+        let whole = vec![scale; words];
+        make().replay(&held(&make(), &whole)).unwrap();
+        for place in 0..words {
+            for wrong in [f64::NAN, f64::INFINITY, f64::MAX, -f64::MAX, 1e30 * scale] {
+                let mut values = whole.clone();
+                values[place] = wrong;
+                let refused = make().replay(&held(&make(), &values));
+                assert_eq!(refused, Err(Error::Journal { what: "noise of a possible size" }), "{wrong} at {place}");
+            }
+        }
+    }
+    // The gamma sums of a Laplace variable, whose difference is the noise.
+    for pair in [[1e300, 1e300], [-1.0, -1.0]] {
+        let vector = || bases[4].clone().cells(2).build().unwrap();
+        assert!(vector().replay(&held(&vector(), &[pair, [1.0, 1.0]].concat())).is_err());
+        assert!(vector().replay(&held(&vector(), &[[1.0, 1.0], pair].concat())).is_err());
+    }
+}
+
+/// What a buffer may hold is bounded by what it adds: the slowest ones hold much.
+#[test]
+fn the_longest_horizons_buffers_are_replayed() {
+    let make = || {
+        let base =
+            ContinualVector::builder(1 << 62, Zcdp::new(0.5).unwrap()).mechanism(Mechanism::Blt { buffers: None });
+        base.cells(200).build().unwrap()
+    };
+    let (mut vector, mut rng) = (make(), ChaCha12Rng::seed_from_u64(1));
+    for step in [1, 2, 1 << 20, 1 << 61, 1 << 62] {
+        vector.advance(step).unwrap();
+        let _ = vector.release(&[5u64, 6], &mut rng).unwrap();
+        let _ = vector.release_all(&mut rng).unwrap();
+        let mut again = make();
+        again.replay(&image(&vector)).unwrap();
+        assert_eq!(image(&again), image(&vector));
+    }
+}
+
+#[test]
+fn no_cell_leaves_a_sweep_of_which_a_part_is_missing() {
+    for base in bases() {
+        let make = || base.clone().blocks(&[3, 2]).build().unwrap();
+        let (mut vector, mut rng) = (make(), ChaCha12Rng::seed_from_u64(1));
+        let _ = vector.release(Cells::<u64>::Block(0), &mut rng).unwrap();
+        let mut records = image(&vector);
+        // A seal and the head of the block, without its values.
+        records.truncate(1 + 3 + if vector.calibration().buffers().is_some() { 8 } else { 16 });
+        for goes_on in [&[1u64][..], &[0, 1, 2]] {
+            if vector.advance(2).is_err() {
+                break;
+            }
+            vector.keep_journal();
+            let _ = if goes_on.len() == 1 {
+                vector.release(goes_on, &mut rng).unwrap()
+            } else {
+                vector.advance(3).unwrap();
+                vector.release(Cells::<u64>::Block(0), &mut rng).unwrap()
+            };
+            let next = [&records[..], &[crate::journal::ADVANCE, 2], &vector.take_journal().records].concat();
+            assert!(make().replay(&next).is_err());
+        }
+    }
+}
+
 #[test]
 fn a_failed_call_leaves_no_record() {
     let mut vector = bases()[0].clone().cells(4).build().unwrap();
@@ -290,7 +378,6 @@ fn a_batch_that_overflows_leaves_no_record() {
     vector
         .replay(&{
             let mut records = vec![];
-            use crate::journal::Write;
             records.extend([3, 1, 0]);
             records.signed(i64::MAX - 1);
             records

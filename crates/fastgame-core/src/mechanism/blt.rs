@@ -398,6 +398,13 @@ impl Process for BltProcess {
         (1..=now).contains(&step) && values == self.blt.buffers() + 1
     }
 
+    /// What a buffer adds to the noise is bounded, as the noise itself: ten of them stay below the limit together. (Each has a
+    /// standard deviation of a few `s`, and a sixteenth of the limit is a thousand.)
+    fn is_possible(&self, rank: usize, value: f64, limit: f64) -> bool {
+        let weight = self.blt.row().get(rank).map_or(1.0, |&(omega, _)| omega);
+        (weight * value).abs() <= limit / 16.0
+    }
+
     fn bytes(&self) -> usize {
         self.jumps.lengths.capacity() * size_of::<(u64, usize)>() + self.jumps.numbers.capacity() * size_of::<f64>()
     }

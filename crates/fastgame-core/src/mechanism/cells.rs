@@ -55,6 +55,13 @@ struct Swept<H, V> {
     stack: Vec<Vec<V>>,
 }
 
+impl<H, V> Block<H, V> {
+    /// Whether there is a value for each cell, of which a replayed image may have brought some only.
+    fn has_all_values(&self) -> bool {
+        self.swept.as_ref().is_none_or(|swept| swept.stack.iter().all(|array| array.len() == self.len))
+    }
+}
+
 /// What a cell keeps from its last read.
 enum Past<'a, H, V> {
     /// It was read on its own.
@@ -371,18 +378,19 @@ impl<P: Process> CellNoise<P> {
         }
     }
 
-    /// Values of which the last, if it is the noise of a read, is not beyond a limit; others are only finite.
-    fn values_of(count: usize, limit: f64, from: &mut Reader<'_>) -> Result<Vec<P::Value>> {
+    /// Values of a stack, from a rank on.
+    fn values_of(process: &P, first: usize, count: usize, limit: f64, from: &mut Reader<'_>) -> Result<Vec<P::Value>> {
         let mut values: Vec<P::Value> = reserved(count)?;
-        for left in (0..count).rev() {
-            let value = from.value()?;
-            let noise = P::noise(value);
-            if !noise.is_finite() || (left == 0 && noise.abs() > limit) {
-                return Err(unfit("noise of a possible size"));
-            }
-            values.push(value);
+        for rank in first..first + count {
+            values.push(Self::value_of(process, rank, limit, from)?);
         }
         Ok(values)
+    }
+
+    /// A value that a stack may have at this rank.
+    fn value_of(process: &P, rank: usize, limit: f64, from: &mut Reader<'_>) -> Result<P::Value> {
+        let value = from.value()?;
+        if process.is_possible(rank, value, limit) { Ok(value) } else { Err(unfit("noise of a possible size")) }
     }
 
     fn replay_cells(&mut self, step: u64, limit: f64, from: &mut Reader<'_>) -> Result<()> {
@@ -400,7 +408,10 @@ impl<P: Process> CellNoise<P> {
             let is_new = last.is_none_or(|(_, is_swept)| is_swept);
             let step_move = process.next(head, step).ok_or(unfit("a cell that was not read at this step"))?;
             let after = process.after(step_move, head, step);
-            let drawn = Self::values_of(process.drawn(step_move), limit, from)?;
+            if is_new && !block.has_all_values() {
+                return Err(unfit("all pieces of an image"));
+            }
+            let drawn = Self::values_of(process, after.keep as usize, process.drawn(step_move), limit, from)?;
             put(blocks, cells, &mut pending.stack, cell, after, is_new, drawn.iter().copied());
         }
         Ok(())
@@ -412,20 +423,22 @@ impl<P: Process> CellNoise<P> {
         index.ok_or(unfit("a block of the vector"))
     }
 
-    /// A value for each of some cells of a rank: the noise itself on the top of the stack.
-    fn array_of(array: &mut Vec<P::Value>, count: usize, limit: f64, from: &mut Reader<'_>) -> Result<()> {
+    /// A value for each of some cells of a rank.
+    fn array_of(
+        process: &P,
+        rank: usize,
+        array: &mut Vec<P::Value>,
+        count: usize,
+        limit: f64,
+        from: &mut Reader<'_>,
+    ) -> Result<()> {
         let word = size_of::<u64>() * <P::Value as Stored>::WORDS;
         if count.checked_mul(word).is_none_or(|bytes| bytes > from.len()) {
             return Err(unfit("a value for each cell of the block"));
         }
         array.try_reserve_exact(count).map_err(|_| Error::Memory)?;
         for _ in 0..count {
-            let value = from.value()?;
-            let noise = P::noise(value);
-            if noise.is_nan() || noise.abs() > limit {
-                return Err(unfit("noise of a possible size"));
-            }
-            array.push(value);
+            array.push(Self::value_of(process, rank, limit, from)?);
         }
         Ok(())
     }
@@ -437,10 +450,13 @@ impl<P: Process> CellNoise<P> {
         let shared = self.process.next(last, step).filter(|_| block.held < block.len);
         let step_move = shared.ok_or(unfit("a block that was not read at this step"))?;
         let after = self.process.after(step_move, last, step);
+        if !block.has_all_values() {
+            return Err(unfit("all pieces of an image"));
+        }
         let mut drawn = Vec::new();
-        for left in (0..self.process.drawn(step_move)).rev() {
+        for rank in after.keep as usize..after.keep as usize + self.process.drawn(step_move) {
             let mut array = Vec::new();
-            Self::array_of(&mut array, block.len, if left == 0 { limit } else { f64::MAX }, from)?;
+            Self::array_of(&self.process, rank, &mut array, block.len, limit, from)?;
             drawn.push(array);
         }
         put_sweep(block, after, &mut drawn);
@@ -456,7 +472,7 @@ impl<P: Process> CellNoise<P> {
             if !self.process.fits(head, count, now) {
                 return Err(unfit("the state of a cell"));
             }
-            let values = Self::values_of(count, limit, from)?;
+            let values = Self::values_of(&self.process, 0, count, limit, from)?;
             let index = block_of(&self.blocks, cell);
             let block = &mut self.blocks[index];
             if self.cells.get(cell).is_some() {
@@ -489,7 +505,6 @@ impl<P: Process> CellNoise<P> {
         let block = &mut self.blocks[index];
         let stack = block.swept.as_mut().map(|swept| &mut swept.stack).filter(|stack| rank < stack.len());
         let stack = stack.ok_or(unfit("the state of a block"))?;
-        let limit = if rank + 1 == stack.len() { limit } else { f64::MAX };
         let array = &mut stack[rank];
         if count > block.len - array.len() {
             return Err(unfit("one value for each cell of the block"));
@@ -497,16 +512,12 @@ impl<P: Process> CellNoise<P> {
         if array.is_empty() {
             array.try_reserve_exact(block.len).map_err(|_| Error::Memory)?;
         }
-        Self::array_of(array, count, limit, from)
+        Self::array_of(&self.process, rank, array, count, limit, from)
     }
 
     /// Whether what was replayed is a whole state.
     pub(crate) fn is_whole(&self) -> bool {
-        let whole = |block: &Block<P::Head, P::Value>| match &block.swept {
-            Some(swept) => block.held < block.len && swept.stack.iter().all(|array| array.len() == block.len),
-            None => true,
-        };
-        self.blocks.iter().all(whole)
+        self.blocks.iter().all(|block| block.has_all_values() && (block.swept.is_none() || block.held < block.len))
     }
 
     /// Writes the state, in pieces of about `piece` bytes that each are whole records.

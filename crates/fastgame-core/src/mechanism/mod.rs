@@ -66,6 +66,10 @@ pub(crate) trait Process {
     /// Whether a cell that was last read at a step up to `now` can have this head, and so many values.
     fn fits(&self, head: Self::Head, values: usize, now: u64) -> bool;
 
+    /// Whether a stack can have this value at a rank, where no noise is beyond `limit`. From what passes, no later read makes
+    /// noise that a release cannot hold.
+    fn is_possible(&self, rank: usize, value: Self::Value, limit: f64) -> bool;
+
     /// Memory in bytes beside the cells.
     fn bytes(&self) -> usize {
         0

@@ -165,6 +165,10 @@ impl<L: Law> Process for Tree<L> {
             && levels.len() as usize == values
     }
 
+    fn is_possible(&self, _: usize, sum: L::Sum, limit: f64) -> bool {
+        L::is_possible(sum, limit)
+    }
+
     fn bytes(&self) -> usize {
         self.law.bytes()
     }

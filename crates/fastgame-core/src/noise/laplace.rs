@@ -117,6 +117,12 @@ impl Law for Laplace {
         sum.up - sum.down
     }
 
+    /// Gamma sums are not negative; those of a whole path are at most `63 * 219 b`.
+    #[inline]
+    fn is_possible(sum: GammaSums, limit: f64) -> bool {
+        [sum.up, sum.down].iter().all(|part| (0.0..=limit).contains(part))
+    }
+
     fn bytes(&self) -> usize {
         self.gammas.capacity() * size_of::<Gamma<f64>>()
     }

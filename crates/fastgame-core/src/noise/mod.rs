@@ -24,6 +24,11 @@ pub(crate) trait Law {
     /// The noise that a sum stands for.
     fn value(sum: Self::Sum) -> f64;
 
+    /// Whether a sum along a path may be this one, where no noise is beyond `limit`.
+    fn is_possible(sum: Self::Sum, limit: f64) -> bool {
+        Self::value(sum).abs() <= limit
+    }
+
     /// Memory in bytes beside the struct.
     fn bytes(&self) -> usize {
         0

@@ -1,13 +1,15 @@
 //! What holds for every structure: parameters, clock, seal, generator. Each structure is driven beside a twin, which gets the
-//! same public calls and other data: what is drawn and kept must be the same.
+//! same public calls and other data: what is drawn and kept must be the same. Both keep a journal, and now and then are made
+//! anew from it: nothing may tell.
 
 use std::fmt::Debug;
 
 use fastgame_core::{
-    Builder, ContinualCounter, ContinualVector, CountSketch, Error, Invalid, JoinSize, Loss, MAX_BUFFERS, MAX_HORIZON,
-    Mechanism, OnExcess, PureDp, RangeCounter, Result, Unit, Zcdp,
+    Builder, ContinualCounter, ContinualVector, CountSketch, Durable, Error, Invalid, JoinSize, Journal, Loss,
+    MAX_BUFFERS, MAX_HORIZON, Mechanism, OnExcess, PureDp, RangeCounter, Result, Unit, Zcdp,
 };
 
+use super::records::image;
 use super::tape::{Metered, Tape};
 
 /// No noise is so many of its standard deviations away, of a single Laplace variable with probability `e^-84`.
@@ -90,10 +92,11 @@ pub(crate) fn built<S>(result: Result<S>, base: &Base) -> Option<S> {
         }
         // Too small or too large for the counters' unit: checked last.
         Err(Error::Parameter { name: "the noise scale", .. }) if wrong.is_empty() => None,
-        Err(Error::Parameter { name: "buffers", .. }) if base.few_buffers => None,
+        Err(Error::Buffers { .. }) if base.few_buffers => None,
         Err(error) => {
             let name = match error {
                 Error::Parameter { name, .. } => name,
+                Error::Buffers { .. } => "buffers",
                 Error::Unsupported { .. } => "unsupported",
                 other => panic!("{other:?}"),
             };
@@ -108,6 +111,36 @@ pub(crate) trait Structure: Debug {
     fn vector(&self) -> &ContinualVector;
     fn advance(&mut self, to: u64) -> Result<()>;
     fn memory(&self) -> usize;
+    fn keep_journal(&mut self);
+    fn take_journal(&mut self) -> Journal;
+    fn replay(&mut self, records: &[u8]) -> Result<()>;
+    fn check_whole(&self) -> Result<()>;
+    fn image(&self) -> Vec<u8>;
+}
+
+/// What all have from `Durable`.
+macro_rules! durable {
+    () => {
+        fn keep_journal(&mut self) {
+            Durable::keep_journal(self);
+        }
+
+        fn take_journal(&mut self) -> Journal {
+            Durable::take_journal(self)
+        }
+
+        fn replay(&mut self, records: &[u8]) -> Result<()> {
+            Durable::replay(self, records)
+        }
+
+        fn check_whole(&self) -> Result<()> {
+            Durable::check_whole(self)
+        }
+
+        fn image(&self) -> Vec<u8> {
+            image(self)
+        }
+    };
 }
 
 impl Structure for ContinualVector {
@@ -122,6 +155,8 @@ impl Structure for ContinualVector {
     fn memory(&self) -> usize {
         self.memory()
     }
+
+    durable!();
 }
 
 impl Structure for ContinualCounter {
@@ -136,6 +171,8 @@ impl Structure for ContinualCounter {
     fn memory(&self) -> usize {
         self.vector().memory()
     }
+
+    durable!();
 }
 
 /// They agree in names.
@@ -153,11 +190,44 @@ macro_rules! structure {
             fn memory(&self) -> usize {
                 self.memory()
             }
+
+            durable!();
         }
     )*};
 }
 
 structure!(CountSketch, RangeCounter, JoinSize);
+
+/// What is kept of a structure, to make it anew: records of a state, and what was done since.
+#[derive(Default)]
+struct Kept {
+    image: Vec<u8>,
+    journals: Vec<Vec<u8>>,
+}
+
+impl Kept {
+    fn take(&mut self, structure: &mut impl Structure) {
+        let journal = structure.take_journal();
+        if !journal.is_empty() {
+            self.journals.push(journal.records);
+        }
+    }
+
+    /// A new structure that goes on where the given one is, from the journal or from an image of now.
+    fn restart<S: Structure>(&mut self, structure: &S, mut new: S, from_image: bool) -> S {
+        let now = structure.image();
+        if from_image {
+            *self = Self { image: now.clone(), journals: Vec::new() };
+        }
+        for records in std::iter::once(&self.image).chain(&self.journals) {
+            new.replay(records).unwrap();
+        }
+        new.check_whole().unwrap();
+        assert!(new.image() == now, "a restart has changed the state");
+        new.keep_journal();
+        new
+    }
+}
 
 /// A structure, its twin, and the clock that both must show.
 pub(crate) struct Both<S> {
@@ -168,11 +238,18 @@ pub(crate) struct Both<S> {
     pub(crate) horizon: u64,
     pub(crate) sealed: bool,
     reads: u64,
+    make: Box<dyn Fn() -> S>,
+    kept: [Kept; 2],
+    /// Whether both were made anew whenever one was: only then they use the same memory.
+    alike: bool,
 }
 
 impl<S: Structure> Both<S> {
-    pub(crate) fn new(main: S, twin: S, horizon: u64) -> Self {
-        let both = Self { main, twin: Some(twin), now: 1, horizon, sealed: false, reads: 0 };
+    pub(crate) fn new(main: S, make: impl Fn() -> S + 'static, horizon: u64) -> Self {
+        let (twin, kept) = (Some(make()), Default::default());
+        let (now, sealed, make) = (1, false, Box::new(make));
+        let mut both = Self { main, twin, now, horizon, sealed, reads: 0, make, kept, alike: true };
+        std::iter::once(&mut both.main).chain(&mut both.twin).for_each(S::keep_journal);
         both.check();
         let vector = both.main.vector();
         let (scale, step) = (vector.calibration().scale(), vector.lattice_step());
@@ -181,10 +258,13 @@ impl<S: Structure> Both<S> {
     }
 
     /// The clock is the model's, and the twin has kept as much.
-    pub(crate) fn check(&self) {
+    pub(crate) fn check(&mut self) {
         self.check_clock();
-        if let Some(twin) = &self.twin {
+        if let Some(twin) = self.twin.as_ref().filter(|_| self.alike) {
             assert_eq!(self.main.memory(), twin.memory(), "memory depends on data");
+        }
+        for (structure, kept) in std::iter::once(&mut self.main).chain(&mut self.twin).zip(&mut self.kept) {
+            kept.take(structure);
         }
     }
 
@@ -195,16 +275,33 @@ impl<S: Structure> Both<S> {
         }
     }
 
+    /// The process stops and starts again: the structure is made anew, with the twin or beside one that goes on.
+    fn restart(&mut self, tape: &mut Tape<'_>) {
+        let (from_image, with_twin) = (tape.one_in(2), tape.one_in(2));
+        let [kept, of_twin] = &mut self.kept;
+        self.main = kept.restart(&self.main, (self.make)(), from_image);
+        match self.twin.take() {
+            Some(twin) if with_twin => self.twin = Some(of_twin.restart(&twin, (self.make)(), from_image)),
+            twin => (self.twin, self.alike) = (twin, false),
+        }
+        self.check();
+    }
+
     /// The error of an update, if the step is sealed.
     pub(crate) fn open(&self) -> Result<()> {
         let &Self { now, horizon, .. } = self;
         if self.sealed { Err(Error::Sealed { now, horizon }) } else { Ok(()) }
     }
 
-    /// Moves the clock somewhere. Whether it has moved.
+    /// Moves the clock somewhere, or starts anew. Whether the clock has moved.
     pub(crate) fn advance(&mut self, tape: &mut Tape<'_>) -> bool {
         let &mut Self { now, horizon, .. } = self;
-        let to = match tape.below(10) {
+        let call = tape.byte();
+        if call >= 192 {
+            self.restart(tape);
+            return false;
+        }
+        let to = match call % 10 {
             0..=3 => now.saturating_add(1),
             4 => now + tape.below(16) as u64,
             5 => now.saturating_add(1 << tape.below(63)).min(horizon),
@@ -270,6 +367,15 @@ impl<S: Structure> Both<S> {
             return None;
         }
         let value = result.expect("arguments are right");
+        // An answer waits for its records to be written; what was abandoned leaves none.
+        let journal = self.main.take_journal();
+        assert_eq!(
+            (journal.is_empty(), journal.has_read),
+            (!seals || (taken == 0 && self.sealed), !journal.is_empty())
+        );
+        if !journal.is_empty() {
+            self.kept[0].journals.push(journal.records);
+        }
         self.sealed |= seals;
         let of_twin = self.twin.as_mut().map(|twin| {
             let mut rng = Metered::new(seed);
@@ -317,6 +423,7 @@ impl<S: Structure> Both<S> {
         let memory = self.main.memory();
         let value = call(&mut self.main, &mut Metered::after(0, 0)).unwrap_or_else(|error| panic!("a repeat: {error}"));
         assert_eq!(self.main.memory(), memory);
+        assert!(self.main.take_journal().is_empty(), "a repeat is written down");
         self.check();
         value
     }

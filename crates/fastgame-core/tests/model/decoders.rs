@@ -2,11 +2,13 @@
 
 use fastgame_core::{CountSketch, Error, Invalid, Key, OnExcess, RawSketch, SketchShape, Weights, Zcdp};
 
+pub(crate) use super::records::records;
+
 /// What a target runs on its input, and the replay on each kept one.
 pub(crate) type Check = fn(&[u8]);
 
 /// The targets of decoders.
-pub(crate) const ALL: [(&str, Check); 1] = [("decode_raw", raw_sketch)];
+pub(crate) const ALL: [(&str, Check); 2] = [("decode_raw", raw_sketch), ("decode_records", records)];
 
 /// The fixed part of a raw sketch: a name and seven fields.
 pub(crate) const RAW_HEADER: usize = 64;

@@ -6,6 +6,7 @@ mod both;
 pub(crate) mod calls;
 pub(crate) mod decoders;
 mod range;
+pub(crate) mod records;
 mod sketch;
 mod tape;
 mod vector;

@@ -169,7 +169,7 @@ pub(crate) fn play(tape: &mut Tape<'_>) {
     let shape = shape(tape, &mut base);
     let builder = RangeBuilder::new(base.builder.clone(), shape.clone());
     let Some(main) = both::built(builder.build(), &base) else { return };
-    let mut both = Both::new(main, builder.build().unwrap(), base.horizon);
+    let mut both = Both::new(main, move || builder.build().unwrap(), base.horizon);
     let mut model =
         Model { base: &base, points: BTreeMap::new(), total: 0, answers: BTreeMap::new(), moments: None, shape };
     while !tape.is_over() {

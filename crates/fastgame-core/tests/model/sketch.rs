@@ -279,7 +279,7 @@ pub(crate) fn play(tape: &mut Tape<'_>) {
     let shape = shape(tape, &mut base, 1);
     let builder = SketchBuilder::new(base.builder.clone(), shape);
     let Some(main) = both::built(builder.build(), &base) else { return };
-    let mut both = Both::new(main, builder.build().unwrap(), base.horizon);
+    let mut both = Both::new(main, move || builder.build().unwrap(), base.horizon);
     let keys = Keys::new(shape, &both.main.raw().unwrap());
     let mut raws = Raws::new(shape, &base);
     let mut cells = Cells::new();
@@ -380,7 +380,7 @@ pub(crate) fn play_join(tape: &mut Tape<'_>) {
     let shape = shape(tape, &mut base, MIN_JOIN_WIDTH);
     let builder = JoinBuilder::new(base.builder.clone(), shape);
     let Some(main) = both::built(builder.build(), &base) else { return };
-    let mut both = Both::new(main, builder.build().unwrap(), base.horizon);
+    let mut both = Both::new(main, move || builder.build().unwrap(), base.horizon);
     let keys = Keys::new(shape, &RawSketch::new(shape, base.on_excess, base.invalid).unwrap());
     let mut raws = Raws::new(shape, &base);
     let size = shape.depth * shape.width;

@@ -15,6 +15,11 @@ impl<'a> Tape<'a> {
         self.0.is_empty()
     }
 
+    /// What is left.
+    pub(crate) fn rest(&self) -> &'a [u8] {
+        self.0
+    }
+
     pub(crate) fn byte(&mut self) -> u8 {
         let Some((&first, rest)) = self.0.split_first() else { return 0 };
         self.0 = rest;

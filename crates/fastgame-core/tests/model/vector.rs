@@ -321,12 +321,12 @@ pub(crate) fn play(tape: &mut Tape<'_>, as_counter: bool) {
     let model =
         Model { base: &base, size, bound, main: Exact::default(), twin: Exact::default(), answers: BTreeMap::new() };
     if as_counter {
-        let build = || ContinualCounter::new(builder.clone());
+        let build = move || ContinualCounter::new(builder.clone());
         let Some(main) = both::built(build(), &base) else { return };
-        run(tape, model, Both::new(main, build().unwrap(), base.horizon), &blocks);
+        run(tape, model, Both::new(main, move || build().unwrap(), base.horizon), &blocks);
     } else {
         let Some(main) = both::built(builder.build(), &base) else { return };
-        run(tape, model, Both::new(main, builder.build().unwrap(), base.horizon), &blocks);
+        run(tape, model, Both::new(main, move || builder.build().unwrap(), base.horizon), &blocks);
     }
 }
 

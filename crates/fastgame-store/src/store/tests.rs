@@ -507,8 +507,13 @@ fn an_older_copy_is_told_by_a_number_kept_elsewhere() {
     }
     drop(store);
     let with = |expected| Options { expect_generation: Some(expected), ..Options::default() };
+    // With half a frame at its end: what is refused is not mended.
+    let mut bytes = fs::read(&path).unwrap();
+    bytes.extend([0; 5]);
+    fs::write(&path, &bytes).unwrap();
     let older = Store::open(&path, with(4), |_| Ok::<_, Error>(make()));
     assert!(matches!(older, Err(Error::Older { generation: 3, expected: 4, .. })));
+    assert_eq!(fs::read(&path).unwrap(), bytes);
     Store::open(&path, with(3), |_| Ok::<_, Error>(make())).unwrap();
     let missing = Store::create(&folder.file("w.fg"), with(1), IDENTITY, make(), "");
     assert!(matches!(missing, Err(Error::Older { generation: 0, expected: 1, .. })));

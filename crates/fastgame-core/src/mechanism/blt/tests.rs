@@ -159,6 +159,10 @@ impl Process for Faulty {
         self.inner.fits(head, values, now)
     }
 
+    fn is_possible(&self, rank: usize, value: f64, limit: f64) -> bool {
+        self.inner.is_possible(rank, value, limit)
+    }
+
     fn draw(&self, step_move: Move, value_at: impl Fn(u32) -> f64, rng: &mut impl Rng) -> Reading {
         self.count_missed(step_move);
         self.inner.draw(step_move, value_at, rng)
