@@ -370,6 +370,9 @@ def steps_between(first: int, last: int, most: int = 64) -> list[int]:
 
 def draw_plan(plan: Plan, path: str | os.PathLike[str], profile: Profile | None = None) -> None:
     """Error over time, over horizons for both units, and (a sketch with a profile) over widths, into a file."""
+    if not isinstance(path, str | os.PathLike):
+        # A number would be that of an open file.
+        raise TypeError(f"path must be text or a path; {type(path).__name__} was given")
     error = checked(plan, profile)
     try:
         from matplotlib.figure import Figure  # noqa: PLC0415 (optional)

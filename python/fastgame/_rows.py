@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from fastgame._arguments import integer, text
+
 __all__ = ["RowCounts"]
 
 
@@ -25,5 +27,7 @@ class RowCounts:
 
     def add(self, reason: str, count: int) -> None:
         """Counts rows that were left out."""
+        reason = str(text(reason, "reason"))
+        count = integer(count, "count")
         if count:
             self.dropped[reason] = self.dropped.get(reason, 0) + count
