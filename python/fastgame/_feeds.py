@@ -305,7 +305,8 @@ class RangeSink(Sink):
         self.labels = {"box": pa.array(list(named), pa.string())}
 
     def _corners(self, box: Any) -> tuple[Any, Any]:
-
+        low: Any
+        high: Any
         if self.axes is not None:
             low, high = boxes(self.axes, box, None) if isinstance(box, Mapping) else boxes(self.axes, *box)
         else:

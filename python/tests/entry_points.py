@@ -1,3 +1,4 @@
+# mypy: ignore-errors
 """The one table of the public surface: every parameter of every entry point, how it is given and what it takes.
 
 What is public is found by introspection (`public_parameters`), so that a new parameter is missed in the table.

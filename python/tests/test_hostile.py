@@ -1,3 +1,4 @@
+# mypy: ignore-errors
 # ruff: noqa: PLR0911, PLR0912, PLR0915, PLW0108, E501
 """Every public entry point against values that nobody means: a right answer or a documented exception.
 
