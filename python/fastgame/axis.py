@@ -418,7 +418,10 @@ class Integer(Axis):
                 low = self.start if math.isnan(value) else min(max(math.floor(value), self.start), self.stop - 1)
                 self._refuse(value, low, low + 1)
             value = int(value)
-        number = integer(value, f"a bound of {self._what()}")
+        try:
+            number = integer(value, "a bound")
+        except TypeError:
+            raise TypeError(f"{self._what()} takes integers; {type(value).__name__} was given") from None
         if not self.start <= number <= self.stop:
             low = self.start if number < self.start else self.stop - 1
             self._refuse(value, low, low + 1)
@@ -706,4 +709,7 @@ def _numbers(values: Any, what: str) -> npt.NDArray[np.float64]:
 
 
 def _number(value: Any, what: str) -> float:
-    return number(value, f"a bound of {what}")
+    try:
+        return number(value, what)
+    except TypeError:
+        raise TypeError(f"{what} takes numbers; {type(value).__name__} was given") from None
