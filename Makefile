@@ -7,6 +7,8 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 CARGO ?= cargo
+FUZZ_SECONDS ?= 600
+FUZZ_TARGETS ?=
 
 RUST_SOURCES := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock
 PYTHON_SOURCES := $(shell find python/fastgame -name '*.py*') pyproject.toml README.md
@@ -55,6 +57,7 @@ test: lint rust-test no-std python-test ## Set up, then run everything that chec
 .PHONY: lint
 lint: $(STAMPS)/extra-test ## Formatting, lints and types, of Rust and Python
 	$(CARGO) fmt --all --check
+	$(CARGO) fmt --check --manifest-path fuzz/Cargo.toml
 	$(CARGO) clippy --locked --workspace --all-targets --quiet -- -D warnings
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --locked --no-deps --quiet -p fastgame-core
 	$(BIN)/ruff check --quiet python examples scripts benches
@@ -87,6 +90,14 @@ test-slow: $(STAMPS)/extra-test ## The heavy statistics, up to an hour
 	$(BIN)/python scripts/blt_table.py --check --all
 	$(BIN)/python -m pytest -q -m slow
 
+.PHONY: fuzz
+fuzz: ## Fuzz calls against a model, and decoders: FUZZ_SECONDS (600) each of FUZZ_TARGETS (all)
+	FUZZ_SECONDS=$(FUZZ_SECONDS) fuzz/run.sh $(FUZZ_TARGETS)
+
+.PHONY: fuzz-keep
+fuzz-keep: ## Keep the fewest inputs with all coverage found so far, for the tests
+	fuzz/run.sh --minimise $(FUZZ_TARGETS)
+
 .PHONY: bench
 bench: $(STAMPS)/extra-bench ## Time everything beside its baselines (criterion, pytest-benchmark)
 	$(CARGO) bench --locked -p fastgame-bench
@@ -95,6 +106,7 @@ bench: $(STAMPS)/extra-bench ## Time everything beside its baselines (criterion,
 	$(BIN)/python scripts/replay_speed.py
 	$(BIN)/python scripts/range_tables.py
 	$(BIN)/python scripts/mechanism_speed.py
+	$(BIN)/python scripts/mechanism_speed.py --alone
 
 .PHONY: bench-check
 bench-check: ## Count the instructions of hot paths (valgrind) and compare with benches/instructions.json
@@ -113,4 +125,4 @@ docs: $(STAMPS)/extra-bench ## Rust documentation, and the numbers that stand in
 
 .PHONY: clean
 clean: ## Remove what was built, the virtual environment too
-	rm -rf target build demo $(VENV) tests/no-std/target
+	rm -rf target build demo $(VENV) tests/no-std/target fuzz/target

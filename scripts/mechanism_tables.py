@@ -211,7 +211,7 @@ def pure():
 
 
 def choice():
-    """In words, for a year of hours and for 2^20 steps."""
+    """In words, for a year of hours and for 2^20 steps; and a line on short horizons."""
     lines = []
     for name, horizon in (("A year of hours ($T = 8{,}760$)", 8760), ("$T = 2^{20}$", 2**20)):
         blt = plan("blt", horizon)
@@ -221,6 +221,14 @@ def choice():
             f"{end:.2f} (`blt` with {blt.buffers} buffers); that of `blt` is {end / tree:.2f} of `tree` and "
             f"{end / paper:.2f} of `tree-paper`. The first release has {blt.std(at=1) / tree:.2f} of that of `tree`."
         )
+    short = []
+    for horizon in (2, 7, 24, 365):
+        end, first = (std("blt", horizon, at=step) / std("tree", horizon) for step in (horizon, 1))
+        short.append(f"{end:.2f} and {first:.2f} ($T = {horizon}$)")
+    lines.append(
+        f"* Over fewer steps `blt` gains less. Its last and its first release have {', '.join(short)} of the standard "
+        "deviation of `tree`."
+    )
     laplace = std("laplace", 8760)
     same = math.sqrt(RHO / fg.ApproxDp(EPSILON, 1e-6).rho)
     tree, blt = (std(word, 8760) * same for word in ("tree", "blt"))

@@ -437,7 +437,7 @@ def memory_table():
         command = [sys.executable, __file__, "--memory", str(width)]
         output = subprocess.run(command, check=True, capture_output=True, text=True).stdout
         used, peak, before = map(int, output.split())
-        sizes = [plan.memory_at_start, used, plan.memory, plan.memory_one_by_one, peak, before]
+        sizes = [plan.memory_at_start, used, plan.memory, peak, before]
         rows.append(
             [
                 f"${power(width)}$",
@@ -447,7 +447,7 @@ def memory_table():
             ]
         )
     head = ["width", "million cells", "at the start", "`memory` after reads", "`Plan.memory`"]
-    head += ["`Plan.memory_one_by_one`", "process, at most", "of it before", "plan: noise, 95 %"]
+    head += ["process, at most", "of it before", "plan: noise, 95 %"]
     return table(head, rows)
 
 

@@ -3,11 +3,11 @@
 
 Computes every term of section 7 of docs/guarantees.md from the constants of the sampler (the 256-layer ziggurat
 of rand_distr 0.6), of section 12 for gamma variables made of them, and of section 14 for BLT noise, and prints them as
-markdown. Needs numpy and scipy, for blt_table.py; a few seconds.
+markdown, with what docs/threat-model.md says of them. Needs numpy and scipy, for blt_table.py; a few seconds.
 
     sampler_bound.py                    print the tables
-    sampler_bound.py --check            fail unless docs/guarantees.md holds exactly what is printed
-    sampler_bound.py --write            put what is printed into docs/guarantees.md
+    sampler_bound.py --check            fail unless the two pages hold exactly what is printed
+    sampler_bound.py --write            put what is printed into them
     sampler_bound.py --tables FILE      fail unless the tables computed here are those of rand_distr's
                                         src/ziggurat_tables.rs (x to 2^-44, f to one unit in the last place)
 """
@@ -25,10 +25,11 @@ import numpy as np
 
 getcontext().prec = 50
 
-DOCS = Path(__file__).resolve().parent.parent / "docs" / "guarantees.md"
+DOCS = Path(__file__).resolve().parent.parent / "docs"
 BEGIN, END = "<!-- begin: scripts/sampler_bound.py -->", "<!-- end -->"
 BEGIN_LAPLACE = "<!-- begin: scripts/sampler_bound.py, Laplace -->"
 BEGIN_BLT = "<!-- begin: scripts/sampler_bound.py, BLT -->"
+BEGIN_SUMMARY = "<!-- begin: scripts/sampler_bound.py, summary -->"
 
 # The sampler.
 LAYERS = 256
@@ -571,6 +572,18 @@ def blt_report():
     return "\n".join(lines)
 
 
+def summary(reports):
+    """The bounds for a million reads, a line a mechanism."""
+    lines = [
+        "| noise | $T = 2^{14}$, public reads | $T = 2^{20}$, public | $T = 2^{62}$, public | $T = 2^{62}$, adaptive |",
+        "|---|---|---|---|---|",
+    ]
+    for name, text in reports.items():
+        (row,) = re.findall(r"^\| \$10\^6\$ (\|.*)$", text, re.M)
+        lines.append(f"| {name} {row}")
+    return "\n".join(lines)
+
+
 def compare_tables(path):
     source = Path(path).read_text()
     mine = tables()
@@ -593,18 +606,24 @@ def main():
     if arguments.tables:
         compare_tables(arguments.tables)
         return
-    texts = {BEGIN: report(), BEGIN_LAPLACE: laplace_report(), BEGIN_BLT: blt_report()}
+    tree, laplace, blt = report(), laplace_report(), blt_report()
+    short = summary({"`tree`, `tree-paper`": tree, '`mechanism="blt"`': blt, "`PureDp`": laplace})
+    pages = {
+        DOCS / "guarantees.md": {BEGIN: tree, BEGIN_LAPLACE: laplace, BEGIN_BLT: blt},
+        DOCS / "threat-model.md": {BEGIN_SUMMARY: short},
+    }
     if not (arguments.check or arguments.write):
-        print("\n\n".join(texts.values()))
+        print("\n\n".join(text for texts in pages.values() for text in texts.values()))
         return
-    new = page = DOCS.read_text()
-    for begin, text in texts.items():
-        start = new.index(begin) + len(begin)
-        new = new[:start] + "\n" + text + "\n" + new[new.index(END, start) :]
-    if arguments.write:
-        DOCS.write_text(new)
-    elif new != page:
-        sys.exit(f"{DOCS} does not hold what this program prints: run {sys.argv[0]} --write")
+    for path, texts in pages.items():
+        new = page = path.read_text()
+        for begin, text in texts.items():
+            start = new.index(begin) + len(begin)
+            new = new[:start] + "\n" + text + "\n" + new[new.index(END, start) :]
+        if arguments.write:
+            path.write_text(new)
+        elif new != page:
+            sys.exit(f"{path} does not hold what this program prints: run {sys.argv[0]} --write")
 
 
 if __name__ == "__main__":

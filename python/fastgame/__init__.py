@@ -55,6 +55,7 @@ from fastgame._results import (
     WhatIf,
 )
 from fastgame._rows import RowCounts
+from fastgame._store import StoreInfo, inspect, open
 from fastgame._ticks import Ticks
 
 __all__ = [
@@ -91,6 +92,7 @@ __all__ = [
     "RowCounts",
     "SealedStepError",
     "StateError",
+    "StoreInfo",
     "Structure",
     "Ticks",
     "Top",
@@ -98,6 +100,8 @@ __all__ = [
     "Zcdp",
     "__version__",
     "axis",
+    "inspect",
+    "open",
     "replay",
     "replay_join",
     "total",

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import fastgame as fg
 from fastgame._axis_text import axis_of, box_of
-from fastgame._plan import as_json, as_text, comparison_as_json, guarantee, upward
+from fastgame._plan import BOUND, as_given, as_json, as_text, comparison_as_json, guarantee, upward
 from fastgame._writing import write_text
 from fastgame.axis import Datetime, StrCategory
 
@@ -101,7 +101,10 @@ def _clock_options(parser: argparse.ArgumentParser, required: bool) -> None:
 
 
 def _privacy_options(parser: argparse.ArgumentParser, seed: bool = True) -> None:
-    text = "One guarantee for all that is written. Give --rho, or --mu, or --epsilon and --delta (0: Laplace noise)."
+    text = (
+        "One guarantee for all that is written. Give --rho, or --mu, or --epsilon and --delta (0: Laplace noise, pure "
+        "up to the error of a float sampler)."
+    )
     group = parser.add_argument_group("privacy", text)
     group.add_argument("--rho", type=float, metavar="R", help="budget as zero-concentrated differential privacy")
     group.add_argument("--mu", type=float, metavar="M", help="budget as Gaussian differential privacy")
@@ -292,13 +295,23 @@ def _budget(arguments: argparse.Namespace) -> fg.Budget:
         return fg.PureDp(given["epsilon"]) if given["delta"] == 0 else fg.ApproxDp(given["epsilon"], given["delta"])
     shown = " and ".join(f"--{name}" for name in given) or "nothing"
     were = "were" if len(given) > 1 else "was"
-    raise ValueError(f"the budget is --rho, or --mu, or --epsilon with --delta; {shown} {were} given")
+    allowed = "--rho, or --mu, or --epsilon with --delta (--delta 0 for pure privacy)"
+    raise ValueError(f"the budget is {allowed}; {shown} {were} given")
 
 
 def _common(arguments: argparse.Namespace) -> dict[str, Any]:
     """The parameters that all structures take."""
+    privacy = _budget(arguments)
+    if isinstance(privacy, fg.PureDp) and arguments.mechanism != "tree":
+        raise ValueError(
+            f"--delta 0 has Laplace noise, for which there is no --mechanism {arguments.mechanism}: leave --mechanism "
+            "out, or give a --delta above 0"
+        )
+    if arguments.buffers is not None and arguments.mechanism != "blt":
+        also = ", and --compare then compares it with the others" if getattr(arguments, "compare", False) else ""
+        raise ValueError(f"--buffers is of --mechanism blt: give that too{also}, or leave --buffers out")
     return {
-        "privacy": _budget(arguments),
+        "privacy": privacy,
         "protect": arguments.protect,
         "contributions": arguments.contributions,
         "mechanism": arguments.mechanism,
@@ -639,11 +652,15 @@ def _tell_counts(counts: fg.RowCounts) -> None:
 def _tell_guarantee(structure: Any) -> None:
     """States what was spent."""
     budget = structure.privacy
-    zcdp = "" if isinstance(budget, fg.PureDp) else f"{upward(budget.rho, 6)}-zCDP, "
+    promise = f"{guarantee(budget)} ({BOUND})" if isinstance(budget, fg.PureDp) else guarantee(budget)
+    if isinstance(budget, fg.Zcdp):
+        promise = f"{as_given(budget.rho)}-zCDP, {promise}"
+    elif not isinstance(budget, fg.PureDp):
+        promise = f"{upward(budget.rho, 6)}-zCDP, {promise}"
     unit = "a row" if structure.contributions == 1 else f"{structure.contributions} rows"
     life = ", its deletion included," if structure.contributions == 1 else ", their deletions included,"
     life = life if structure.protect == "lifetime" else ""
-    _tell(f"all that was released is {zcdp}{guarantee(budget)}, for {unit}{life} and no more however it is combined")
+    _tell(f"all that was released is {promise}, for {unit}{life} and no more however it is combined")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -699,6 +716,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 _OPTIONS = {
     "(bad_rows='drop')": "(without --fail-on-bad-rows)",
     "release_every": "--release-every",
+    "buffers must": "--buffers must",
     "insecure_seed": "--insecure-seed",
     "hash_seed": "--hash-seed",
     "time_format": "--time-format",

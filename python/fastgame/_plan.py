@@ -10,13 +10,17 @@ import os
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from fastgame._core import Budget, ContinualVector, FrequencyProfile, JoinProfile, Plan, PureDp
+from fastgame._core import ApproxDp, Budget, ContinualVector, FrequencyProfile, JoinProfile, Plan, PureDp
 from fastgame._results import Comparison, MechanismPlan, WhatIf
 
 Profile = FrequencyProfile | JoinProfile
 
 CONFIDENCE = 0.95
 DELTA = 1e-6
+#: Floats do not give delta = 0, which is what a pure budget states.
+SAMPLER = "up to the sampler's error"
+#: Where that is bounded.
+BOUND = "docs/guarantees.md, section 12"
 LAST_HORIZON = 2**62
 MOST_CONTRIBUTIONS = 2**32 - 1
 
@@ -31,9 +35,17 @@ def number(value: float) -> str:
 
 
 def upward(value: float, digits: int = 4) -> str:
-    """So many digits, rounded up: for what is promised to be no more."""
+    """So many digits, rounded up: for what is promised to be no more. Read as a float it is never less than the value.
+
+    What is rounded is the shortest decimal that reads as the value, so that 0.1 stays 0.1.
+    """
     context = decimal.Context(prec=digits, rounding=decimal.ROUND_CEILING)
-    return f"{float(context.create_decimal_from_float(value)):.{digits}g}"
+    return f"{float(context.create_decimal(repr(float(value)))):.{digits}g}"
+
+
+def as_given(value: float) -> str:
+    """The shortest decimal that reads as the value: a number that was given comes out as it was."""
+    return repr(float(value)).removesuffix(".0")
 
 
 def size(count: int) -> str:
@@ -45,9 +57,11 @@ def size(count: int) -> str:
 
 
 def guarantee(budget: Budget) -> str:
-    """What a budget promises, rounded up."""
+    """What a budget promises: as it was given, or rounded up. What floats add is said where it is all of delta."""
     if isinstance(budget, PureDp):
-        return f"{upward(budget.target_epsilon)}-DP"
+        return f"{as_given(budget.target_epsilon)}-DP {SAMPLER}"
+    if isinstance(budget, ApproxDp):
+        return f"({as_given(budget.target_epsilon)}, {as_given(budget.target_delta)})-DP"
     return f"({upward(budget.epsilon(DELTA))}, {DELTA:g})-DP"
 
 
@@ -83,16 +97,20 @@ def summary(plan: Plan, profile: Profile | None = None) -> list[tuple[str, str]]
 
 
 def mechanism(plan: Plan) -> str:
-    """The mechanism, with what is not plain from its name."""
-    name = str(plan.parameters["mechanism"])
-    if plan.buffers is not None:
-        return f"{name} with {counted(plan.buffers, 'buffer')}"
-    return f"{name} of Laplace noise" if isinstance(plan.privacy, PureDp) else name
+    """The mechanism of a plan, with what is not plain from its name."""
+    return mechanism_in_words(str(plan.parameters["mechanism"]), plan.buffers, plan.privacy)
+
+
+def mechanism_in_words(name: str, buffers: int | None, budget: Budget) -> str:
+    """A mechanism, with what is not plain from its name."""
+    if buffers is not None:
+        return f"{name} with {counted(buffers, 'buffer')}"
+    return f"{name} of Laplace noise" if isinstance(budget, PureDp) else name
 
 
 def _budget(budget: Budget) -> str:
     if isinstance(budget, PureDp):
-        return f"{budget!r}, delta 0: Laplace noise"
+        return f"{budget!r}: Laplace noise, delta 0 {SAMPLER} ({BOUND})"
     return f"{budget!r}: epsilon {upward(budget.epsilon(DELTA))} at delta {DELTA:g}"
 
 
@@ -101,6 +119,8 @@ def _shape(plan: Plan) -> list[str]:
     given = plan.parameters
     own = [name for name in ("size", "width", "depth", "max_weight", "max_norm") if name in given]
     parts = [f"{name} {given[name]:,}" for name in own]
+    if "max_norm" in given:
+        parts[-1] += f" ({'L1' if isinstance(plan.privacy, PureDp) else 'L2'})"
     if plan.structure == "RangeCounter":
         parts.insert(0, "grid " + " x ".join(f"{extent:,}" for extent in grid_of(given)))
         parts.append(f"levels {given['levels']}, {given['estimator']}")
@@ -124,14 +144,14 @@ def _errors(plan: Plan, profile: Profile | None) -> list[tuple[str, str]]:
     if boxes:
         small = plan.box(sides=[max(1, extent // 16) for extent in grid_of(plan.parameters)], confidence=CONFIDENCE)
         rows.append(("small boxes", f"within {number(small.error)} where each side is a sixteenth of its axis"))
-    if join and profile is None:
-        rows.append(("", "by noise alone, of two empty relations: give a JoinProfile of what is expected"))
-    if (sketch and profile is None) or (boxes and plan.components[1] < plan.components[0]):
-        more = "give a profile" if sketch else "Plan.box takes a second moment"
-        rows.append(("", f"by noise alone: what collisions add depends on the data ({more})"))
-    rows.append(("noise of a cell", f"standard deviation {number(plan.noise_std)}"))
+    left_out = _left_out(plan, profile)
+    if left_out:
+        rows.append(("", left_out))
+    # That of a tree is the same at each step.
+    at_the_end = ", at the end" if plan.buffers else ""
+    rows.append(("noise of a cell", f"standard deviation {number(plan.noise_std)}{at_the_end}"))
     if sketch:
-        rows.append(("sd of an estimate", number(plan.std(profile=profile))))
+        rows.append(("sd of an estimate", number(plan.std(profile=profile)) + at_the_end))
     if isinstance(profile, JoinProfile):
         rows += _join_terms(plan, profile)
     elif profile is not None:
@@ -146,14 +166,26 @@ def _errors(plan: Plan, profile: Profile | None) -> list[tuple[str, str]]:
     return rows
 
 
+def _left_out(plan: Plan, profile: Profile | None) -> str:
+    """What the errors do not contain: nothing, or what collides."""
+    if plan.structure == "JoinSize" and profile is None:
+        return "by noise alone, of two empty relations: give a JoinProfile of what is expected"
+    if plan.structure == "CountSketch" and profile is None:
+        return "by noise alone: what collisions add depends on the data (give a profile)"
+    if plan.structure == "RangeCounter" and plan.components[1] < plan.components[0]:
+        return "by noise alone: what collisions add depends on the data (Plan.box takes a second moment)"
+    return ""
+
+
 def _join_terms(plan: Plan, profile: JoinProfile) -> list[tuple[str, str]]:
     """What the error of a join is made of."""
     terms = plan.join_terms(profile)
     moments = f"second moments {profile.left_moment:.3g} and {profile.right_moment:.3g}"
     parts = f"colliding keys {number(terms.sketch)}, keys and noise {number(terms.cross)}, noise {number(terms.noise)}"
+    sd = number(plan.std(profile=profile)) + (", at the end" if plan.buffers else "")
     rows = [
         ("expected relations", f"a join of {number(profile.join_size)}, {moments}"),
-        ("sd of an estimate", f"{number(plan.std(profile=profile))}, {terms.relative_std:.3g} of the join: {parts}"),
+        ("sd of an estimate", f"{sd}, {terms.relative_std:.3g} of the join: {parts}"),
         ("balanced width", f"{number(terms.balanced_width)}: narrower, keys collide more; wider, noise meets noise"),
     ]
     if terms.relative_std > 0.5:
@@ -163,8 +195,10 @@ def _join_terms(plan: Plan, profile: JoinProfile) -> list[tuple[str, str]]:
 
 def _costs(plan: Plan) -> list[tuple[str, str]]:
     """Memory and work."""
-    memory = f"{size(plan.memory_at_start)} at first, at most {size(plan.memory)} if it is read whole"
-    if plan.cells > 1 and plan.structure != "JoinSize":
+    # Boxes read their cells one by one, all of them too.
+    how = "whatever is read" if plan.structure == "RangeCounter" else "if it is read whole"
+    memory = f"{size(plan.memory_at_start)} at first, at most {size(plan.memory)} {how}"
+    if plan.cells > 1 and plan.structure not in ("JoinSize", "RangeCounter"):
         memory += f", {size(plan.memory_one_by_one)} if cell by cell"
     rows = [("memory", memory), ("cells", f"{plan.cells:,}")]
     law = "gamma" if isinstance(plan.privacy, PureDp) else "normal"
@@ -221,8 +255,6 @@ def compare(
     horizon = plan.parameters["horizon"]
     if reads is None:
         reads = min(horizon, 1000)
-    elif not 1 <= reads <= horizon:
-        raise ValueError(f"reads must be a number of steps from 1 to the horizon, {horizon}; {reads} was given")
     words = ["tree"]
     if not isinstance(plan.privacy, PureDp):
         # The paper's formula is made for two steps and more.
@@ -235,7 +267,7 @@ def compare(
         time, memory = min(changed._measure(reads, keys) for _ in range(_REPEATS))
         now, end = (changed.error(CONFIDENCE, at=step, profile=profile) for step in (1, horizon))
         rows.append(MechanismPlan(word, changed.buffers, changed, now, end, memory, time, changed.variables))
-    return Comparison(tuple(rows), *_choice(rows))
+    return Comparison(tuple(rows), *_choice(rows), noise_alone=bool(_left_out(plan, profile)))
 
 
 def _choice(rows: list[MechanismPlan]) -> tuple[str, str]:
@@ -266,8 +298,13 @@ def comparison_as_text(comparison: Comparison) -> str:
         return "  ".join([f"{line[0]:<{widths[0]}}", *padded])
 
     table = "\n".join(map(aligned, lines))
+    plan = comparison.mechanisms[0].plan
+    left_out = f"Errors are {_left_out(plan, None)}.\n" if comparison.noise_alone else ""
     return (
-        f"{table}\n(errors: what {CONFIDENCE:.0%} of answers stay within; time: measured here, on a small structure)\n"
+        f"Mechanisms for a {plan.structure} ({', '.join(_shape(plan))}), {plan.privacy!r}, "
+        f"{counted(plan.parameters['horizon'], 'step')}\n{table}\n"
+        f"(errors: what {CONFIDENCE:.0%} of answers stay within; memory: the most after any of these reads;\n"
+        f"time: measured here, on a small structure; the choice goes by the error at the end, not by time)\n{left_out}"
         f"Choose {comparison.choice!r}: {comparison.why}."
     )
 
@@ -339,7 +376,17 @@ def comparison_as_json(comparison: Comparison) -> str:
     """The numbers, for programs."""
     names = [name for name in MechanismPlan._fields if name != "plan"]
     rows = [{name: getattr(row, name) for name in names} for row in comparison.mechanisms]
-    return json.dumps({"mechanisms": rows, "choice": comparison.choice, "why": comparison.why}, indent=2)
+    plan = comparison.mechanisms[0].plan
+    given = {name: value for name, value in plan.parameters.items() if name not in ("mechanism", "buffers")}
+    shown = {
+        "structure": plan.structure,
+        "parameters": {**given, "privacy": repr(plan.privacy)},
+        "noise_alone": comparison.noise_alone,
+        "mechanisms": rows,
+        "choice": comparison.choice,
+        "why": comparison.why,
+    }
+    return json.dumps(shown, indent=2, default=repr)
 
 
 def as_html(plan: Plan) -> str:
@@ -390,12 +437,22 @@ def draw_plan(plan: Plan, path: str | os.PathLike[str], profile: Profile | None 
         axis.grid(True, color="#dddddd", linewidth=0.6)
         axis.spines[["top", "right"]].set_visible(False)
         axis.legend(frameon=False, fontsize=8)
-    title = f"{plan.structure}, {plan.privacy!r}, {counted(plan.parameters['horizon'], 'step')}"
-    figure.suptitle(f"{title}: the error that {CONFIDENCE:.0%} of answers stay within", fontsize=11)
+    figure.suptitle(plan_title(plan), fontsize=11)
     figure.savefig(path, dpi=150)
 
 
-UNIT = "error (in units of the counts)"
+def plan_title(plan: Plan) -> str:
+    """What is drawn, in two lines: structure and shape; budget, time and mechanism."""
+    steps = counted(plan.parameters["horizon"], "step")
+    return (
+        f"{plan.structure} ({', '.join(_shape(plan))}): the error that {CONFIDENCE:.0%} of answers stay within\n"
+        f"{plan.privacy!r}, {steps}, mechanism {mechanism(plan)}"
+    )
+
+
+def error_label(plan: Plan) -> str:
+    """What an error is measured in."""
+    return f"error (in {'pairs of the join' if plan.structure == 'JoinSize' else 'units of the counts'})"
 
 
 def mark(axis: Any, x: float, error: float) -> None:
@@ -419,7 +476,7 @@ def draw_time(axis: Any, plan: Plan, profile: Profile | None, error: float) -> N
     axis.set_xscale("log", base=10)
     axis.set_ylim(bottom=0)
     axis.margins(y=0.15)
-    axis.set(title="Over time", xlabel="time step, from now to the end", ylabel=UNIT)
+    axis.set(title="Over time", xlabel="time step, from now to the end", ylabel=error_label(plan))
 
 
 def draw_horizons(axis: Any, plan: Plan, profile: Profile | None, error: float) -> None:
@@ -434,7 +491,7 @@ def draw_horizons(axis: Any, plan: Plan, profile: Profile | None, error: float) 
     mark(axis, plan.parameters["horizon"], error)
     axis.set_xscale("log", base=2)
     axis.set_ylim(bottom=0)
-    axis.set(title="Other horizons and the other unit", xlabel="horizon (time steps)", ylabel=UNIT)
+    axis.set(title="Other horizons and the other unit", xlabel="horizon (time steps)", ylabel=error_label(plan))
 
 
 def _first_level(plan: Plan) -> int:
@@ -462,4 +519,4 @@ def draw_widths(axis: Any, plan: Plan, profile: Profile | None, error: float) ->
     mark(axis, width, error)
     axis.set_xscale("log", base=2)
     axis.set_yscale("log")
-    axis.set(title="Other shapes", xlabel="width (buckets a row)", ylabel=UNIT)
+    axis.set(title="Other shapes", xlabel="width (buckets a row)", ylabel=error_label(plan))

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from fastgame._core import ContinualCounter, JoinSize, PureDp
 from fastgame._output import check_target
-from fastgame._plan import guarantee
+from fastgame._plan import guarantee, mechanism_in_words
 
 #: Two-sided, of a normal error.
 _Z95 = 1.959964
@@ -95,6 +95,7 @@ def draw_releases(table: pa.Table, path: str, structure: Any) -> None:
     shown = f"the {_MOST_LINES} largest of {len(order)} keys; " if len(order) > _MOST_LINES else ""
     unit = f"{structure.contributions} of protect = " if structure.contributions > 1 else "protect = "
     promise = f"{guarantee(structure.privacy)}, {unit}{structure.protect}"
-    axes.set_title(f"{shown}{promise}", loc="left", fontsize="medium")
+    noise = mechanism_in_words(structure.mechanism, structure.buffers, structure.privacy)
+    axes.set_title(f"{shown}{promise}, {noise}", loc="left", fontsize="medium")
     figure.savefig(path, dpi=120)
     plt.close(figure)

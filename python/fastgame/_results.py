@@ -37,7 +37,10 @@ class WhatIf(NamedTuple):
 
 
 class MechanismPlan(NamedTuple):
-    """A plan with one mechanism: errors at 95 %, memory in bytes, nanoseconds and variables for a cell that is read."""
+    """A plan with one mechanism: errors at 95 %, nanoseconds and variables for a cell that is read.
+
+    The memory, in bytes, is the most that there is after any of the reads.
+    """
 
     mechanism: str
     buffers: int | None
@@ -50,11 +53,15 @@ class MechanismPlan(NamedTuple):
 
 
 class Comparison(NamedTuple):
-    """Plans of all mechanisms that the budget allows, and which to choose, and why. It prints as a table."""
+    """Plans of all mechanisms that the budget allows, and which to choose, and why. It prints as a table.
+
+    `noise_alone`: whether the errors leave out what keys that collide add, as no profile was given.
+    """
 
     mechanisms: tuple[MechanismPlan, ...]
     choice: str
     why: str
+    noise_alone: bool
 
     def __str__(self) -> str:
         from fastgame._plan import comparison_as_text  # noqa: PLC0415 (it imports this module)

@@ -41,6 +41,7 @@ class Comparison(NamedTuple):
     mechanisms: tuple[MechanismPlan, ...]
     choice: str
     why: str
+    noise_alone: bool
 
 class Grid(NamedTuple):
     value: npt.NDArray[np.float64]

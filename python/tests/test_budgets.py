@@ -59,6 +59,21 @@ def test_epsilon_and_delta_are_each_others_inverse(rho: float, delta: float) -> 
         assert budget.epsilon(budget.delta(epsilon)) == pytest.approx(epsilon, rel=1e-9)
 
 
+def test_without_a_delta_the_pure_budget_is_named() -> None:
+    for zero in (0, 0.0, -0.0):
+        with pytest.raises(ValueError, match=r"delta must be .* \(for delta = 0 there is PureDp\); -?0\.0 was given"):
+            fg.ApproxDp(epsilon=1, delta=zero)
+
+
+@pytest.mark.parametrize("given", [None, "1", 0.5, [fg.Zcdp(1.0)]])
+def test_what_is_no_budget_is_named_by_its_plain_type(given: Any) -> None:
+    name = type(given).__name__
+    with pytest.raises(TypeError, match=f"privacy must be a budget: .*; {name} was given"):
+        fg.ContinualCounter(horizon=2, privacy=given)
+    with pytest.raises(TypeError, match=f"total takes budgets and structures; {name} was given"):
+        fg.total(given)
+
+
 @pytest.mark.parametrize("epsilon", [0.0, 1e-6, 0.01, 1.0, 10.0, 100.0])
 @pytest.mark.parametrize("delta", [1e-300, 1e-12, 1e-6, 0.01, 0.5])
 def test_an_approximate_budget_passes_through_its_point(epsilon: float, delta: float) -> None:

@@ -22,6 +22,7 @@ import pytest
 
 import fastgame as fg
 from fastgame._cli import main
+from fastgame._plan import upward
 from fastgame._plot import band
 
 TICKS = fg.Ticks("2026-01-01", "2026-01-08", "1d")
@@ -374,12 +375,21 @@ ERRORS: dict[str, tuple[list[str], str]] = {
     "rows with a zone": (["count", "zoned.csv", *COUNT[2:]], "has a time zone and the ticks have none.*--tz"),
     "a skipped start": ([*COUNT, "--start", "2017-10-15", "--tz", "America/Sao_Paulo"], "no clock shows"),
     "a bad mechanism": ([*COUNT, "--mechanism", "forest"], "argument --mechanism: invalid choice: 'forest'"),
-    "buffers of a tree": ([*COUNT, "--buffers", "3"], "buffers are what the mechanism .blt. has; 3 were given"),
-    "buffers 0": ([*COUNT, "--mechanism", "blt", "--buffers", "0"], "buffers must be .*; 0 was given"),
-    "buffers 11": ([*COUNT, "--mechanism", "blt", "--buffers", "11"], "buffers must be .*; 11 was given"),
+    "buffers of a tree": (
+        [*COUNT, "--buffers", "3"],
+        "--buffers is of --mechanism blt: give that too, or leave --buffers out",
+    ),
+    "buffers 0": (
+        [*COUNT, "--mechanism", "blt", "--buffers", "0"],
+        "--buffers must be from 1 to 3 at horizon 7, .*; 0 was",
+    ),
+    "buffers 11": ([*COUNT, "--mechanism", "blt", "--buffers", "11"], "--buffers must be from 1 to 3 at .*; 11 was"),
     "buffers of a half": ([*COUNT, "--mechanism", "blt", "--buffers", "1.5"], "invalid int value: '1.5'"),
-    "pure blt": ([*PURE, "--mechanism", "blt"], "a pure budget is spent on Laplace noise"),
-    "pure tree on paper": ([*PURE, "--mechanism", "tree-paper"], "a pure budget is spent on Laplace noise"),
+    "pure blt": (
+        [*PURE, "--mechanism", "blt"],
+        "--delta 0 has Laplace noise, .* no --mechanism blt: leave --mechanism",
+    ),
+    "pure tree on paper": ([*PURE, "--mechanism", "tree-paper"], "--delta 0 has .* no --mechanism tree-paper: leave"),
     "pure epsilon 0": ([*PURE, "--epsilon", "0"], "epsilon must be positive"),
     "pure epsilon 701": ([*PURE, "--epsilon", "701"], "epsilon must be .*700.*; 701"),
     "pure epsilon nan": ([*PURE, "--epsilon", "nan"], "epsilon must be"),
@@ -391,9 +401,12 @@ ERRORS: dict[str, tuple[list[str], str]] = {
     "rho of text": ([*COUNT, "--rho", "much"], "invalid float value: 'much'"),
     "rho tiny": ([*COUNT, "--rho", "1e-200"], "raise the budget"),
     "rho huge": ([*COUNT, "--rho", "1e200"], "lower the budget"),
-    "no budget": (["count", "visits.csv", *CLOCK], "budget is --rho, or --mu, or --epsilon with --delta; nothing"),
+    "no budget": (["count", "visits.csv", *CLOCK], "budget is --rho, or --mu, or --epsilon with --delta .*; nothing"),
     "two budgets": ([*COUNT, "--mu", "1"], "--rho and --mu were given"),
-    "epsilon alone": (["count", "visits.csv", *CLOCK, "--epsilon", "1"], "--epsilon was given"),
+    "epsilon alone": (
+        ["count", "visits.csv", *CLOCK, "--epsilon", "1"],
+        r"\(--delta 0 for pure privacy\); --epsilon was given",
+    ),
     "delta 1": (["count", "visits.csv", *CLOCK, "--epsilon", "1", "--delta", "1"], "delta must be"),
     "delta -1": (["count", "visits.csv", *CLOCK, "--epsilon", "1", "--delta=-1"], "delta must be"),
     "delta nan": (["count", "visits.csv", *CLOCK, "--epsilon", "1", "--delta", "nan"], "delta must be"),
@@ -504,11 +517,15 @@ NOISES: dict[str, tuple[list[str], dict[str, Any], str]] = {
         {"privacy": fg.Zcdp(0.5), "mechanism": "blt", "buffers": 2},
         r"0\.5-zCDP, \(4\.887, 1e-06\)-DP",
     ),
-    "pure": (["--epsilon", "1", "--delta", "0"], {"privacy": fg.PureDp(1.0)}, "1-DP"),
+    "pure": (
+        ["--epsilon", "1", "--delta", "0"],
+        {"privacy": fg.PureDp(1.0)},
+        r"1-DP up to the sampler's error \(docs/guarantees\.md, section 12\), for a row and",
+    ),
     "pure lifetime": (
         ["--epsilon", "0.3", "--delta", "0.0", "--protect", "lifetime"],
         {"privacy": fg.PureDp(0.3), "protect": "lifetime"},
-        r"0\.3-DP, for a row, its deletion included,",
+        r"0\.3-DP up to the sampler's error \(.*\), for a row, its deletion included,",
     ),
 }
 FRAME = {name: [row[place] for row in ROWS] for place, name in enumerate(["time", "page", "n"])}
@@ -602,7 +619,9 @@ def test_the_band_of_a_picture_covers_what_it_says(horizon: int, budget: Any, me
     assert band(counter) == pytest.approx(sds, rel=1e-3)
 
 
-@pytest.mark.parametrize(("noise", "promise"), [("pure", "1-DP, protect = update"), ("blt", "1e-06)-DP, protect")])
+@pytest.mark.parametrize(
+    ("noise", "promise"), [("pure", "1-DP up to the sampler's error, protect = update"), ("blt", "1e-06)-DP, protect")]
+)
 def test_the_title_of_a_picture_states_the_guarantee(
     run: Run, monkeypatch: pytest.MonkeyPatch, noise: str, promise: str
 ) -> None:
@@ -612,6 +631,7 @@ def test_the_title_of_a_picture_states_the_guarantee(
     assert len(titles) == 1 and promise in titles[0]
     if noise == "pure":
         assert titles[0].startswith("1-DP")
+    assert titles[0].endswith(", tree of Laplace noise" if noise == "pure" else ", blt with 1 buffer")
 
 
 PLAN = ["plan", "sketch", "--horizon", "8760", "--rho", "0.5", "--expected-total", "1e5", "--key-count", "5000"]
@@ -688,7 +708,8 @@ def test_plans_of_every_noise_and_their_comparison(run: Run, kind: str, noise: s
     code, out, err = run(*PLANS[kind], *options, "--compare", "--format", "json")
     assert (code, err) == (0, "")
     shown, expected = json.loads(out), plan.compare(profile=profile)
-    assert set(shown) == {"mechanisms", "choice", "why"} and shown["choice"] == expected.choice
+    assert set(shown) == {"structure", "parameters", "noise_alone", "mechanisms", "choice", "why"}
+    assert (shown["choice"], shown["noise_alone"]) == (expected.choice, expected.noise_alone)
     measured = {"time"}
     for row, other in zip(shown["mechanisms"], expected.mechanisms, strict=True):
         assert {name: row[name] for name in set(row) - measured} == {
@@ -697,8 +718,9 @@ def test_plans_of_every_noise_and_their_comparison(run: Run, kind: str, noise: s
     code, out, _ = run(*PLANS[kind], *options, "--compare", "--out", "compared.txt")
     assert (code, out) == (0, "")
     lines = Path("compared.txt").read_text().splitlines()
-    assert lines[0].startswith("mechanism") and lines[-1].startswith(f"Choose '{expected.choice}': ")
-    assert [line.split()[0].rstrip(",") for line in lines[1 : 1 + len(expected.mechanisms)]] == [
+    assert lines[0].startswith(f"Mechanisms for a {plan.structure} (") and lines[1].startswith("mechanism")
+    assert lines[-1].startswith(f"Choose '{expected.choice}': ")
+    assert [line.split()[0].rstrip(",") for line in lines[2 : 2 + len(expected.mechanisms)]] == [
         row.mechanism for row in expected.mechanisms
     ]
 
@@ -727,9 +749,18 @@ def test_plans_of_counters_and_vectors_take_a_clock(run: Run) -> None:
         (["sketch", "--rho", "1", "--horizon", "8", "--expected-total", "nan"], "must be from 1 to 2\\^53; nan"),
         (["sketch", "--rho", "1", "--horizon", "8", "--expected-total", "9", "--key-count", "0"], "keys must be"),
         (["sketch", "--rho", "1", "--horizon", "8", "--expected-total", "9", "--skew", "-1"], "exponent must be"),
-        (["counter", "--horizon", "8", "--rho", "1", "--buffers", "3"], "buffers are what the mechanism .blt. has"),
-        (["counter", "--horizon", "8", "--rho", "1", "--buffers", "3", "--compare"], "buffers are what the mechanism"),
-        (["counter", "--horizon", "8", "--epsilon", "1", "--delta", "0", "--mechanism", "blt"], "a pure budget is"),
+        (
+            ["counter", "--horizon", "8", "--rho", "1", "--buffers", "3"],
+            "--buffers is of --mechanism blt: give that too, or",
+        ),
+        (
+            ["counter", "--horizon", "8", "--rho", "1", "--buffers", "3", "--compare"],
+            "--buffers is of --mechanism blt: give that too, and --compare then compares it with the others",
+        ),
+        (
+            ["counter", "--horizon", "8", "--epsilon", "1", "--delta", "0", "--mechanism", "blt"],
+            "--delta 0 has Laplace",
+        ),
         (["counter", "--horizon", "1", "--rho", "1", "--mechanism", "blt", "--buffers", "1"], "none at horizon 1"),
         (["counter", "--horizon", "8", "--rho", "1", "--mechanism", "square-root"], "invalid choice"),
         (["counter", "--horizon", "8"], "the budget is --rho"),
@@ -760,6 +791,36 @@ def test_a_stated_epsilon_is_rounded_up(run: Run) -> None:
         err = run("count", "visits.csv", *CLOCK, "--rho", rho)[2]
         epsilon = re.search(r"\(([-+.e0-9]+), 1e-06\)-DP", err)
         assert epsilon is not None and fg.Zcdp(float(rho)).delta(float(epsilon[1])) <= 1e-6, err
+
+
+# Digits of a double that lie beyond the decimal that was given were rounded up: 0.100001-zCDP.
+@pytest.mark.parametrize(
+    ("budget", "promise"),
+    [
+        (["--rho", "0.1"], "is 0.1-zCDP, "),
+        (["--rho", "0.123456789"], "is 0.123456789-zCDP, "),
+        (["--rho", "1e-12"], "is 1e-12-zCDP, "),
+        (["--rho", "3"], "is 3-zCDP, "),
+        (["--epsilon", "0.1", "--delta", "1e-6"], "-zCDP, (0.1, 1e-06)-DP, for"),
+        (["--epsilon", "0.7", "--delta", "3e-9"], "-zCDP, (0.7, 3e-09)-DP, for"),
+        (["--epsilon", "0.12345", "--delta", "0"], "is 0.12345-DP up to"),
+    ],
+)
+def test_a_budget_is_stated_as_it_was_given(run: Run, budget: list[str], promise: str) -> None:
+    assert promise in run("count", "visits.csv", *CLOCK, *budget)[2]
+
+
+@pytest.mark.parametrize("digits", [1, 4, 6])
+def test_what_is_rounded_up_is_never_less_and_stays_where_it_is_short(digits: int) -> None:
+    assert upward(0.1, digits) == "0.1" and upward(1.0, digits) == "1"
+    generator = np.random.default_rng(1)
+    for value in np.exp(generator.uniform(-50, 50, size=1000)):
+        assert value <= float(upward(value, digits)) <= value * (1 + 10.0 ** (1 - digits)), value
+        # No more digits than were given: it is what was given.
+        short = float(f"{value:.{digits}g}")
+        assert float(upward(short, digits)) == short
+    # One more digit, and it is the next.
+    assert float(upward(1 + 1.1 * 10.0**-digits, digits)) == 1 + 10.0 ** (1 - digits)
 
 
 def test_a_run_in_which_no_row_was_used_is_loud(run: Run) -> None:

@@ -13,7 +13,7 @@ import pytest
 from helpers import MECHANISMS
 
 import fastgame as fg
-from fastgame._plan import as_json, as_text, comparison_as_json
+from fastgame._plan import as_json, as_text, comparison_as_json, error_label, plan_title
 
 ZIPF = fg.FrequencyProfile.zipf(total=300_000, keys=4_000)
 RELATIONS = fg.JoinProfile.uniform(left_total=1e6, right_total=1e6, keys=1000)
@@ -96,8 +96,16 @@ def test_what_if_replace_and_the_tables_know_every_mechanism(kind: str, mechanis
         "pure": "tree of Laplace",
     }
     assert f"mechanism {name.get(mechanism, mechanism)}" in text == str(plan)
-    assert ("delta 0: Laplace noise" in text) == pure == ("gamma variable" in text)
+    bounded = "Laplace noise, delta 0 up to the sampler's error (docs/guarantees.md, section 12)"
+    assert (bounded in text) == pure == ("gamma variable" in text)
     assert f"at most {plan.variables} {'gamma' if pure else 'normal'} variables" in text
+    texts = dict(plan.summary())
+    # Not of every step.
+    growing = plan.parameters["mechanism"] == "blt"
+    assert texts["noise of a cell"].endswith(", at the end") is growing
+    assert texts.get("sd of an estimate", ", at the end" if growing else "").endswith(", at the end") is growing
+    if kind == "vector":
+        assert f"max_norm 1.0 ({'L1' if pure else 'L2'})" in texts["structure"]
     assert "<table>" in plan._repr_html_() and "mechanism" in plan._repr_html_()
     shown = json.loads(as_json(plan))
     assert (shown["buffers"], shown["parameters"]["privacy"]) == (plan.buffers, repr(plan.privacy))
@@ -112,6 +120,11 @@ def test_plans_of_every_mechanism_are_drawn(mechanism: str, tmp_path: Path) -> N
         if kind in ("counter", "sketch", "join"):
             plan.plot(tmp_path / f"{kind}.svg")
             assert (tmp_path / f"{kind}.svg").stat().st_size > 10_000
+            title = plan_title(plan)
+            assert title.startswith(plan.summary()[0][1] + ": the error that 95% of answers")
+            assert title.endswith(f", mechanism {dict(plan.summary())['time'].partition('mechanism ')[2]}")
+            unit = "pairs of the join" if kind == "join" else "units of the counts"
+            assert error_label(plan) == f"error (in {unit})"
     if "blt" in mechanism:
         # Horizons that have no such parameters are left out.
         plan.replace(buffers=9).plot(tmp_path / "nine.svg")
@@ -172,13 +185,19 @@ def test_a_comparison_has_the_numbers_of_its_plans(kind: str, mechanism: str) ->
         assert found.choice == "tree" and "pure" in found.why
 
     lines = str(found).splitlines()
+    shape = plan.summary()[0][1].removeprefix(plan.structure)
+    assert lines.pop(0) == f"Mechanisms for a {plan.structure}{shape}, {plan.privacy!r}, 1,000 steps"
     assert " ".join(lines[0].split()) == "mechanism error now at the end memory time a cell variables"
     assert len({len(line) for line in lines[: len(words) + 1]}) == 1, "columns are aligned"
     assert lines[-1] == f"Choose {found.choice!r}: {found.why}."
+    assert "the choice goes by the error at the end, not by time" in str(found)
+    assert "memory: the most after any of these reads" in str(found)
     for word, line in zip(words, lines[1:], strict=False):
         assert line.startswith(word)
     shown = json.loads(comparison_as_json(found))
-    assert (shown["choice"], shown["why"]) == (found.choice, found.why)
+    assert (shown["choice"], shown["why"], shown["noise_alone"]) == (found.choice, found.why, found.noise_alone)
+    assert shown["structure"] == plan.structure and "mechanism" not in shown["parameters"]
+    assert shown["parameters"].get("width") == plan.parameters.get("width")
     names = ["mechanism", "buffers", "error_now", "error_at_end", "memory", "time", "variables"]
     assert shown["mechanisms"] == [{name: getattr(row, name) for name in names} for row in found.mechanisms]
 
@@ -199,6 +218,20 @@ def test_a_comparison_takes_a_profile_where_keys_collide() -> None:
             plans()[kind].compare(profile=profile)
 
 
+def test_a_comparison_says_that_its_errors_are_of_noise_alone() -> None:
+    words = "Errors are by noise alone"
+    # Of the kinds in which keys collide; a grid of sketched components knows no profile.
+    collide: list[tuple[str, Any]] = [("sketch", ZIPF), ("join", RELATIONS)]
+    for kind, profile in collide:
+        alone = plans()[kind].compare(reads=2)
+        with_profile = plans()[kind].compare(reads=2, profile=profile)
+        assert alone.noise_alone and words in str(alone)
+        assert not with_profile.noise_alone and words not in str(with_profile)
+    for kind, expected in [("counter", False), ("vector", False), ("range", False), ("grid", True)]:
+        found = plans()[kind].compare(reads=2)
+        assert found.noise_alone is expected is (words in str(found)), kind
+
+
 def test_one_step_has_no_paper_and_no_buffers() -> None:
     found = plans(horizon=1)["counter"].compare()
     assert [row.mechanism for row in found.mechanisms] == ["tree", "blt"]
@@ -210,10 +243,14 @@ def test_one_step_has_no_paper_and_no_buffers() -> None:
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"reads": 0}, "reads must be"),
-        ({"reads": 1001}, "reads must be a number of steps from 1 to the horizon, 1000; 1001 was given"),
-        ({"reads": -1}, "reads must be"),
-        ({"reads": 2**64}, "reads must be"),
+        *[
+            (
+                {"reads": given},
+                f"reads must be None or a number of steps from 1 to the horizon, 1000; {given} was given",
+            )
+            for given in (0, 1001, -1, 2**63)
+        ],
+        ({"reads": 2**64}, "reads must be None or a number of steps from 1 to the horizon, 1000;"),
         ({"keys": 0}, "keys must be"),
         ({"keys": -5}, "keys must be"),
         ({"keys": 2**64}, "keys must be"),
@@ -228,13 +265,22 @@ def test_a_comparison_refuses_numbers_out_of_range(given: dict[str, Any], messag
         positional(3)
 
 
+@pytest.mark.parametrize(("kind", "cells"), [("counter", 1), ("vector", 200)])
+def test_no_more_cells_are_read_than_there_are(kind: str, cells: int) -> None:
+    plan = plans()[kind]
+    assert plan.compare(reads=2, keys=cells).mechanisms
+    with pytest.raises(ValueError, match=f"keys must be .* from 1 to all, {cells}; {cells + 1} was given"):
+        plan.compare(reads=2, keys=cells + 1)
+
+
 def test_a_comparison_of_any_size_is_made() -> None:
     for plan in [
         fg.ContinualVector.plan(2**60, horizon=2**62, privacy=fg.Zcdp(0.5)),
         fg.JoinSize.plan(width=2**30, horizon=2**62, privacy=fg.PureDp(0.5)),
     ]:
         given: Any
-        for given in [{}, {"reads": 1}, {"reads": 2**62}, {"keys": 1}, {"keys": 2**64 - 1, "reads": 2}]:
+        most = 2**60 if plan.structure == "ContinualVector" else 2**64 - 1
+        for given in [{}, {"reads": 1}, {"reads": 2**62}, {"keys": 1}, {"keys": most, "reads": 2}]:
             assert plan.compare(**given).mechanisms[0].memory > plan.memory_at_start
 
 
@@ -253,10 +299,22 @@ def test_the_memory_of_a_comparison_is_that_of_the_structure(
     plan = fg.ContinualVector.plan(size, horizon=horizon, privacy=privacy)
     for row in plan.compare(reads=reads, keys=keys).mechanisms:
         cells: Any = row.plan.build()
+        most = 0
         for number in range(reads):
             cells.advance(to=1 + number * (horizon - 1) // max(1, reads - 1))
             cells.release() if keys is None else cells.release(generator.integers(0, size, size=keys))
-        assert cells.memory == pytest.approx(row.memory, rel=0.3, abs=2500), row.mechanism
+            most = max(most, cells.memory)
+        assert most == pytest.approx(row.memory, rel=0.3, abs=2500), row.mechanism
+
+
+def test_the_memory_of_a_comparison_does_not_hang_on_the_digits_of_the_last_step() -> None:
+    # They decide how many levels of the tree are left after the last read: from 33 to 49 kB here, of 73 to 81 at most.
+    sizes = []
+    for horizon in range(8_700, 8_760):
+        plan = fg.ContinualVector.plan(1000, horizon=horizon, privacy=fg.Zcdp(0.5))
+        sizes.append(plan.compare(reads=100).mechanisms[0].memory)
+        assert sizes[-1] <= plan.memory
+    assert max(sizes) < 1.3 * min(sizes)
 
 
 # More cells or more reads than are measured: reads of all, many of them, and reads of few of many cells.

@@ -828,7 +828,8 @@ def test_what_a_suggestion_does_not_take_is_refused() -> None:
         ({"profile": None}, "profile must be a fastgame.JoinProfile .*; NoneType was given"),
         ({"profile": FLAT, "width": 64}, 'no argument "width"'),
         ({"profile": FLAT, "depth": 3}, 'no argument "depth"'),
-        ({"profile": FLAT, "max_cells": 64}, 'no argument "max_cells"'),
+        ({"profile": FLAT, "cells": 64}, 'no argument "cells"'),
+        ({"profile": FLAT, "max_cells": None}, "max_cells must be an integer; NoneType was given"),
     ]
     for changed, message in cases:
         with pytest.raises(TypeError, match=message):
@@ -836,6 +837,38 @@ def test_what_a_suggestion_does_not_take_is_refused() -> None:
     for confidence in [0, 1, math.nan]:
         with pytest.raises(ValueError, match="confidence must be"):
             suggest(horizon=8, privacy=PRIVACY, profile=FLAT, confidence=confidence)
+
+
+def test_a_suggestion_keeps_within_its_cells() -> None:
+    # A large budget, and relations that are worth any width: without a limit 2^30 buckets a row, 51 GB.
+    given: dict[str, Any] = {"horizon": 8, "privacy": fg.Zcdp(1e6), "hash_seed": 1}
+    large = fg.JoinProfile(1e13, 1e13, 1e6)
+    assert fg.JoinSize.suggest(profile=large, max_cells=2**40, **given).cells > 2**30
+    default = fg.JoinSize.suggest(profile=large, **given)
+    assert 2**23 < default.cells <= 2**24
+    assert default == fg.JoinSize.suggest(profile=large, max_cells=2**24, **given)
+    for most in [192, 193, 500, 10_000, 2**20]:
+        found = fg.JoinSize.suggest(profile=large, max_cells=most, **given)
+        assert found.cells <= most
+        # The best of those that are allowed, but for the 5 % of the width.
+        for depth in (3, 5, 7):
+            bits = (most // (2 * depth)).bit_length() - 1
+            if bits >= 5:
+                other = found.replace(depth=depth, width=2**bits)
+                assert found.error(profile=large) <= 1.06 * other.error(profile=large)
+    # A limit that does not bind changes nothing.
+    given["privacy"] = fg.Zcdp(0.5)
+    assert fg.JoinSize.suggest(profile=FLAT, **given) == fg.JoinSize.suggest(profile=FLAT, max_cells=2**60, **given)
+    expected = fg.JoinSize.suggest(profile=FLAT, max_cells=500, **given)
+    for kind in (np.int16, np.uint16, np.int32, np.uint64):
+        assert fg.JoinSize.suggest(profile=FLAT, max_cells=kind(500), **given) == expected
+    wrong: Any
+    for wrong in (500.0, "500", True):
+        with pytest.raises(TypeError, match=f"max_cells must be an integer; {type(wrong).__name__} was given"):
+            fg.JoinSize.suggest(profile=FLAT, max_cells=wrong, **given)
+    for most in [0, 3, 191]:
+        with pytest.raises(ValueError, match=f"max_cells must be at least 192; {most} was given"):
+            fg.JoinSize.suggest(profile=large, max_cells=most, **given)
 
 
 def test_profiles_go_with_their_own_structures() -> None:

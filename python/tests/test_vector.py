@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from typing import Any
 
 import numpy as np
@@ -470,3 +471,8 @@ VectorCalls.TestCase.settings = settings(
     max_examples=150, stateful_step_count=30, deadline=None, derandomize=True, database=None
 )
 TestVectorCalls = VectorCalls.TestCase
+
+
+def test_the_help_names_the_norm_of_each_budget() -> None:
+    for text in (fg.ContinualVector.__doc__, fg.ContinualVector.update.__doc__):
+        assert text is not None and "L2" in text and re.search(r"PureDp.*\bL1\b", text, re.DOTALL)

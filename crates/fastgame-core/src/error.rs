@@ -70,6 +70,15 @@ pub enum Error {
         /// What is allowed, as a sentence's end: "`name` must be ...".
         allowed: &'static str,
     },
+    /// A number of buffers that a horizon has no parameters for.
+    Buffers {
+        /// The number given.
+        given: u32,
+        /// The largest that this horizon has; 0 if it has none.
+        most: u32,
+        /// The horizon.
+        horizon: u64,
+    },
     /// The clock was asked to go to a step that it cannot reach.
     Time {
         /// The step asked for; `None` when it is past what 64 bits hold.
@@ -130,7 +139,7 @@ pub enum Error {
         position: usize,
         /// The bound, in the caller's units.
         bound: f64,
-        /// What is bounded: "weight" or "L2 norm".
+        /// What is bounded: "weight", "L2 norm", or "L1 norm" under a pure budget.
         what: &'static str,
     },
     /// Parameters that are allowed each on its own, but not together.
@@ -157,6 +166,11 @@ pub enum Error {
         /// Which element of the call.
         position: usize,
     },
+    /// A record of a journal does not fit the structure that it is to be replayed on.
+    Journal {
+        /// What should stand there.
+        what: &'static str,
+    },
     /// The generator failed; nothing was released.
     Entropy,
     /// A read does not fit in memory; nothing was released.
@@ -168,6 +182,14 @@ impl fmt::Display for Error {
         match *self {
             Self::Parameter { name, given, allowed } => {
                 write!(f, "{name} must be {allowed}; {given} was given")
+            }
+            Self::Buffers { given, most, horizon } => {
+                match most {
+                    0 => write!(f, "buffers must be left out, as there are none at horizon {horizon}")?,
+                    1 => write!(f, "buffers must be 1 at horizon {horizon}, or left out")?,
+                    _ => write!(f, "buffers must be from 1 to {most} at horizon {horizon}, or left out")?,
+                }
+                write!(f, "; {given} was given")
             }
             Self::Time { to, now, horizon } => {
                 match to {
@@ -234,6 +256,11 @@ impl fmt::Display for Error {
             Self::Memory => f.write_str(
                 "there is not enough memory for this read; nothing was released and nothing has changed (read fewer cells at \
                  a time)",
+            ),
+            Self::Journal { what } => write!(
+                f,
+                "the journal does not fit this structure: it should have {what} there; replay it on a structure with the \
+                 parameters of the one that wrote it"
             ),
             Self::Entropy => write!(f, "the random generator failed; nothing was released and nothing has changed"),
         }

@@ -172,7 +172,7 @@ impl JoinBuilder {
 /// let mut rng = ChaCha12Rng::from_seed([1; 32]);
 /// // A year of hours, rho = 0.5 in all. What is expected is public: half a million rows on each side, a thousand keys.
 /// let expected = JoinProfile::uniform(500_000.0, 500_000.0, 1_000)?;
-/// let plan = JoinSize::builder(8_760, Zcdp::new(0.5)?).plan(expected)?.suggest(0.95)?;
+/// let plan = JoinSize::builder(8_760, Zcdp::new(0.5)?).plan(expected)?.suggest(0.95, 1 << 24)?;
 /// assert!(plan.is_useful());
 /// let mut join = plan.parameters().clone().hash_seed(7).build()?;
 /// let keys: Vec<u64> = (0..500_000).map(|row| row % 1_000).collect();
@@ -286,6 +286,10 @@ impl JoinSize {
     /// The vector of cells underneath: clock, calibration and parameters.
     pub fn vector(&self) -> &ContinualVector {
         &self.vector
+    }
+
+    pub(crate) fn vector_mut(&mut self) -> &mut ContinualVector {
+        &mut self.vector
     }
 
     /// Moves the clock; see [`ContinualVector::advance`].

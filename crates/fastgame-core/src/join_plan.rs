@@ -11,6 +11,9 @@ use crate::plan::Plan;
 use crate::quantile::{median_variance, tail_of_each, tail_of_one_row_on_any_side};
 use crate::sketch::{MAX_DEPTH, MAX_WIDTH};
 
+/// The least depth that is suggested: one row has neither a median nor a spread.
+const LEAST_DEPTH: usize = 3;
+
 /// What is assumed about two relations.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct JoinProfile {
@@ -195,25 +198,37 @@ impl JoinPlan {
     /// The smallest width whose standard deviation is within 5 % of the least, for the depth of this plan. Beside large
     /// keys the width hardly matters, and cells cost time and memory.
     pub fn suggested_width(&self) -> usize {
-        let widths = || (MIN_JOIN_WIDTH.trailing_zeros()..=MAX_WIDTH.trailing_zeros()).map(|bits| 1usize << bits);
+        self.suggested_width_of(MAX_WIDTH)
+    }
+
+    /// The same among widths up to one.
+    fn suggested_width_of(&self, most: usize) -> usize {
+        let widths = || (MIN_JOIN_WIDTH.ilog2()..=most.ilog2()).map(|bits| 1usize << bits);
         let least = widths().map(|width| self.row_variance(width)).fold(f64::INFINITY, f64::min);
-        widths().find(|&width| self.row_variance(width) <= least * (1.05 * 1.05)).unwrap_or(MAX_WIDTH)
+        widths().find(|&width| self.row_variance(width) <= least * (1.05 * 1.05)).unwrap_or(most)
     }
 
     /// The plan of depth and width with the least [`JoinPlan::error`] at this confidence, each depth with its suggested
-    /// width. Twice the depth is twice the variance of a cell, so a depth is worth it for a high confidence only. Depth 1 is
+    /// width, of those with at most `max_cells` cells, `2 * depth * width`. Twice the depth is twice the variance of a cell, so a depth is worth it for a high confidence only. Depth 1 is
     /// left out: it has neither a median nor a spread of rows.
     ///
     /// # Errors
-    /// [`Error::Parameter`] unless `0 < confidence < 1`; as [`JoinBuilder::build`].
-    pub fn suggest(&self, confidence: f64) -> Result<Self> {
+    /// [`Error::Parameter`] unless `0 < confidence < 1`, and for `max_cells` below 192; as [`JoinBuilder::build`].
+    pub fn suggest(&self, confidence: f64, max_cells: u64) -> Result<Self> {
         check_confidence(confidence)?;
+        if max_cells < 2 * (LEAST_DEPTH * MIN_JOIN_WIDTH) as u64 {
+            return Err(Error::Parameter { name: "max_cells", given: max_cells.into(), allowed: "at least 192" });
+        }
         let mut best: Option<(f64, Self)> = None;
-        for depth in (3..=MAX_DEPTH).step_by(2) {
+        for depth in (LEAST_DEPTH..=MAX_DEPTH).step_by(2) {
+            let widest = (max_cells / (2 * depth as u64)).min(MAX_WIDTH as u64) as usize;
+            if widest < MIN_JOIN_WIDTH {
+                break;
+            }
             // A depth may ask for more noise than a cell can hold, where another one does not.
             let Ok(of_depth) = self.builder.clone().depth(depth).plan(self.profile) else { continue };
             let of_depth = of_depth.at(self.step)?;
-            let width = of_depth.suggested_width();
+            let width = of_depth.suggested_width_of(widest);
             let plan = Self { builder: of_depth.builder.clone().width(width), ..of_depth };
             let error = plan.error(confidence)?;
             if best.as_ref().is_none_or(|(least, _)| error < *least) {

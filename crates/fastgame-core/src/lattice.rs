@@ -14,7 +14,7 @@ use crate::math::{floor_log2, power_of_two, round_ties_even, sqrt, trunc};
 /// A quantity that can be added to a cell.
 pub trait Quantity: Copy + sealed::Sealed {
     /// Whole units of `2^unit`, rounded toward zero; `None` if it is no finite number. A quantity beyond `2^100`
-    /// units stands as `2^100`: far over every bound, and sums are kept there too.
+    /// units stands as `2^100`: far over every bound.
     #[doc(hidden)]
     fn units(self, unit: i32) -> Option<i128>;
 }
@@ -35,7 +35,7 @@ mod sealed {
 }
 
 /// No bound is near this many units.
-pub(crate) const FAR: i128 = 1 << 100;
+const FAR: i128 = 1 << 100;
 
 impl Quantity for f64 {
     fn units(self, unit: i32) -> Option<i128> {
@@ -199,17 +199,18 @@ const FINE_PLACES: i32 = 45;
 const STEP_PLACES: i32 = 5;
 
 impl Lattice {
-    /// The lattice for counters in units of `2^unit` and node noise of standard deviation `node_std`.
+    /// The lattice for counters in units of `2^unit` and noise whose independent variables (a node of a tree, a step of a BLT) have
+    /// the standard deviation `std`.
     ///
     /// # Errors
     /// [`Error::Parameter`] where the noise is below `2^-16` units (no privacy to speak of) or above `2^60` (nothing
     /// that a counter holds could be seen).
-    pub(crate) fn new(unit: i32, node_std: f64) -> Result<Self> {
-        let refuse = |allowed| Error::Parameter { name: "the noise scale", given: node_std.into(), allowed };
-        if !(node_std.is_finite() && node_std >= f64::MIN_POSITIVE) {
+    pub(crate) fn new(unit: i32, std: f64) -> Result<Self> {
+        let refuse = |allowed| Error::Parameter { name: "the noise scale", given: std.into(), allowed };
+        if !(std.is_finite() && std >= f64::MIN_POSITIVE) {
             return Err(refuse("a positive number that floats can hold (choose a budget that is less extreme)"));
         }
-        let scale = floor_log2(node_std);
+        let scale = floor_log2(std);
         if scale - unit < -16 {
             return Err(refuse(
                 "at least 2^-16 of the counters' unit, below which it protects nothing (lower the budget)",

@@ -17,7 +17,6 @@ impl LevelSet {
         self.0
     }
 
-    #[cfg(test)]
     pub(crate) const fn len(self) -> u32 {
         self.0.count_ones()
     }

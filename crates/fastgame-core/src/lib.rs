@@ -31,8 +31,9 @@
 //! It does not hold a generator, ask the system for randomness, know wall-clock time, use threads or do I/O; it has
 //! no unsafe code and needs an allocator only (`default-features = false` for `no_std`).
 //!
-//! Inside the crate a file uses only files to its right: `join_plan -> plan -> join, range -> sketch -> vector, hash ->
-//! mechanism -> noise, calibration, lattice, profile -> release_law -> privacy, quantile, time, level_set -> math, error`.
+//! Inside the crate a file uses only files to its right: `durable -> join_plan -> plan -> join, range -> sketch -> vector,
+//! hash -> mechanism -> journal -> noise, calibration, lattice, profile -> release_law -> privacy, quantile, time, level_set ->
+//! math, error`.
 
 #![no_std]
 #![cfg_attr(docsrs, feature(doc_cfg))]
@@ -43,10 +44,12 @@ extern crate std;
 
 mod calibration;
 mod counter;
+mod durable;
 mod error;
 mod hash;
 mod join;
 mod join_plan;
+mod journal;
 mod lattice;
 mod level_set;
 mod math;
@@ -68,13 +71,15 @@ pub use rand_core;
 
 pub use crate::calibration::{Calibration, MAX_BUFFERS, Mechanism, Unit};
 pub use crate::counter::ContinualCounter;
+pub use crate::durable::Durable;
 pub use crate::error::{Error, Given, Result};
 pub use crate::hash::{Key, Keyer};
 pub use crate::join::{JoinBuilder, JoinEstimate, JoinInterval, JoinSize, MIN_JOIN_WIDTH, Side};
 pub use crate::join_plan::{JoinPlan, JoinProfile, JoinTerms};
+pub use crate::journal::Journal;
 pub use crate::lattice::{Index, MAX_WEIGHT, Quantity};
 pub use crate::plan::Plan;
-pub use crate::privacy::{ApproxDp, Gdp, Loss, PureDp, Zcdp, total};
+pub use crate::privacy::{ApproxDp, Gdp, Loss, PureDp, Spent, Zcdp, total};
 pub use crate::profile::FrequencyProfile;
 pub use crate::range::{
     BoxError, Counts, Estimator, HeavyHitters, Interval, Levels, MAX_AXES, MAX_AXIS, MAX_COMPONENTS, MAX_SPACING,

@@ -254,6 +254,10 @@ impl ApproxDp {
     /// About 60 points of the exact curve.
     pub fn new(epsilon: f64, delta: f64) -> Result<Self> {
         check_epsilon(epsilon, MAX_EPSILON, "from 0 to 1e298")?;
+        if delta == 0.0 {
+            let allowed = "more than 0 and less than 1 (for delta = 0 there is PureDp)";
+            return Err(Error::Parameter { name: "delta", given: delta.into(), allowed });
+        }
         check_delta(delta)?;
         let safe = |mu| curve(mu, epsilon) <= delta;
         if !safe(*MU.start()) {
@@ -356,6 +360,12 @@ macro_rules! budget {
             }
         }
 
+        impl From<$name> for Spent {
+            fn from(budget: $name) -> Self {
+                Self::Gaussian(Zcdp { rho: budget.rho() })
+            }
+        }
+
         impl $name {
             /// The privacy loss that this budget stands for.
             pub fn loss(&self) -> Loss {
@@ -399,28 +409,77 @@ macro_rules! budget {
 
 budget! { Zcdp Gdp ApproxDp }
 
+/// A budget, or a sum of some, as what adds up. Every budget and every [`Loss`] converts `Into` it, and it into a [`Loss`].
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Spent {
+    /// Spent on Gaussian noise, or on noise of both kinds: `rho` add up.
+    Gaussian(Zcdp),
+    /// Spent on Laplace noise alone: `epsilon` add up.
+    Pure(PureDp),
+}
+
+impl Spent {
+    /// The `rho` that it counts with beside Gaussian budgets, in nats: see [`Loss::rho`].
+    pub fn rho(&self) -> f64 {
+        match self {
+            Self::Gaussian(budget) => budget.rho(),
+            Self::Pure(budget) => budget.rho(),
+        }
+    }
+
+    /// The privacy loss that it stands for.
+    pub fn loss(&self) -> Loss {
+        match self {
+            Self::Gaussian(budget) => budget.loss(),
+            Self::Pure(budget) => budget.loss(),
+        }
+    }
+}
+
+impl From<Spent> for Loss {
+    fn from(spent: Spent) -> Self {
+        spent.loss()
+    }
+}
+
+impl From<Loss> for Spent {
+    fn from(loss: Loss) -> Self {
+        match loss {
+            Loss::Gaussian { .. } => Self::Gaussian(Zcdp { rho: loss.rho() }),
+            Loss::Pure { epsilon } => Self::Pure(PureDp { epsilon }),
+        }
+    }
+}
+
+impl From<PureDp> for Spent {
+    fn from(budget: PureDp) -> Self {
+        Self::Pure(budget)
+    }
+}
+
 /// All of the budgets spent on the same people. If all are pure their `epsilon` add up ([`PureDp::compose`]); otherwise
 /// their `rho` do ([`Zcdp::compose`], claim 7 of `docs/guarantees.md`), with that of [`Loss::rho`] for a pure one.
 ///
 /// # Errors
 /// [`Error::Parameter`] when there are none, or when the sum leaves the range of such budgets.
-pub fn total(budgets: impl IntoIterator<Item = Loss>) -> Result<Loss> {
+pub fn total<B: Into<Spent>>(budgets: impl IntoIterator<Item = B>) -> Result<Spent> {
     let mut count = 0_u64;
     let (mut rho, mut pure) = (0.0, Some(0.0));
-    for loss in budgets {
+    for budget in budgets {
+        let spent = budget.into();
         count += 1;
-        rho += loss.rho();
-        pure = match loss {
-            Loss::Pure { epsilon } => pure.map(|sum| sum + epsilon),
-            Loss::Gaussian { .. } => None,
+        rho += spent.rho();
+        pure = match spent {
+            Spent::Pure(budget) => pure.map(|sum| sum + budget.epsilon),
+            Spent::Gaussian(_) => None,
         };
     }
     if count == 0 {
         return Err(Error::Parameter { name: "budgets", given: count.into(), allowed: "one budget or more" });
     }
     match pure {
-        Some(epsilon) => PureDp::new(epsilon).map(Loss::from),
-        None => Zcdp::new(rho).map(Loss::from),
+        Some(epsilon) => PureDp::new(epsilon).map(Spent::Pure),
+        None => Zcdp::new(rho).map(Spent::Gaussian),
     }
 }
 
@@ -812,7 +871,9 @@ mod tests {
         assert_eq!(name_of(zcdp(1e300).compose(zcdp(1e300))), "rho");
         let budgets = [zcdp(0.5).loss(), Gdp::new(2.0).unwrap().loss()];
         assert!(near(total(budgets).unwrap().rho(), 2.5));
-        assert_eq!(name_of(total(empty())), "budgets");
+        assert_eq!(name_of(total(empty::<Loss>())), "budgets");
+        // What is given in rho is not rounded by way of mu.
+        assert_eq!(total([zcdp(0.25), zcdp(0.5)]), Ok(Spent::Gaussian(zcdp(0.75))));
         assert_eq!(name_of(total([zcdp(1e300).loss(), zcdp(1e300).loss()])), "rho");
     }
 
@@ -997,16 +1058,16 @@ mod tests {
     fn composed_pure_budgets_add_their_epsilon() {
         assert_eq!(pure(0.25).compose(pure(0.5)), Ok(pure(0.75)));
         assert_eq!(name_of(pure(400.0).compose(pure(400.0))), "epsilon");
-        assert_eq!(total([pure(0.5).loss(), pure(2.0).loss(), pure(0.5).loss()]), Ok(pure(3.0).loss()));
-        assert_eq!(total([pure(0.5).loss()]), Ok(pure(0.5).loss()));
+        assert_eq!(total([pure(0.5).loss(), pure(2.0).loss(), pure(0.5).loss()]), Ok(Spent::Pure(pure(3.0))));
+        assert_eq!(total([pure(0.5)]), Ok(Spent::Pure(pure(0.5))));
         assert_eq!(name_of(total([pure(400.0).loss(), pure(400.0).loss()])), "epsilon");
         // One Gaussian budget among them, and the sum is Gaussian: squares of mu add up, none is forgotten.
         for order in [[0, 1, 2], [2, 0, 1], [1, 2, 0]] {
             let budgets = [pure(1.0).loss(), zcdp(0.5).loss(), pure(2.0).loss()];
             let sum = total(order.map(|i| budgets[i])).unwrap();
-            assert!(!sum.is_pure());
+            assert!(!sum.loss().is_pure());
             let squares = pure(1.0).mu() * pure(1.0).mu() + 1.0 + pure(2.0).mu() * pure(2.0).mu();
-            assert!((sum.mu() * sum.mu() - squares).abs() < 1e-14 * squares, "{sum:?}");
+            assert!((2.0 * sum.rho() - squares).abs() < 1e-14 * squares, "{sum:?}");
         }
     }
 
@@ -1021,7 +1082,7 @@ mod tests {
                 assert!(sum <= whole && sum > whole * (1.0 - 1e-12), "{whole} {parts:?}");
                 // What was split adds up again to no more than it was.
                 let again = total(shares.iter().map(PureDp::loss)).unwrap();
-                assert!(matches!(again, Loss::Pure { epsilon } if epsilon <= whole));
+                assert!(matches!(again, Spent::Pure(budget) if budget.epsilon <= whole));
             }
         }
         let refused: [&[f64]; 4] = [&[], &[0.5, 0.0], &[f64::NAN], &[0.5, 0.6]];

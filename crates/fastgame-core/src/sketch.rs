@@ -4,7 +4,8 @@
 //! 1.2 and 4). An update adds `sign * weight` to one cell a row; an estimate is the median over the rows of `sign * cell`.
 //! With `horizon = 1` this is the paper's Private CountSketch.
 //!
-//! Sensitivity: one update moves `depth` cells by at most `max_weight`, so its squared L2 norm is `depth * max_weight^2`.
+//! Sensitivity: one update moves `depth` cells by at most `max_weight`, so its squared L2 norm is at most `depth *
+//! max_weight^2`, and its L1 norm, which counts under a pure budget, `depth * max_weight`.
 //! All noise and all privacy logic is the vector's. Cost: an update takes `depth` additions, an estimate reads `depth`
 //! cells; `second_moment` and error bars read all `depth * width` cells of the step.
 
@@ -235,6 +236,7 @@ pub(crate) fn update_cells<K: Copy + Into<Key>>(
     let checked = check_weights(keys.len(), weights, shape.max_weight, on_excess, invalid)?;
     let bits = shape.bucket_bits();
     vector.add(
+        keys.len().saturating_mul(shape.depth),
         checked.total,
         |counters| add_batch(&mut counters[first..][..shape.cells()], hash, bits, keys, checked.weights()),
         |each| {
@@ -259,6 +261,7 @@ pub(crate) fn merge_cells(
     vector.check_open()?;
     shape.check_same(&raw.shape)?;
     vector.add(
+        shape.cells(),
         raw.total.into(),
         |counters| counters[first..].iter_mut().zip(&raw.counters).for_each(|(counter, add)| *counter += add),
         |each| raw.counters.iter().enumerate().for_each(|(cell, &add)| each(first + cell, add, cell)),
@@ -421,6 +424,10 @@ impl CountSketch {
     /// The vector of cells underneath: clock, calibration and parameters.
     pub fn vector(&self) -> &ContinualVector {
         &self.vector
+    }
+
+    pub(crate) fn vector_mut(&mut self) -> &mut ContinualVector {
+        &mut self.vector
     }
 
     /// Moves the clock; see [`ContinualVector::advance`].

@@ -13,7 +13,8 @@ use rand_core::{TryCryptoRng, TryRng};
 
 use crate::calibration::{self, Calibration, Kind, Mechanism, Sensitivity, Unit};
 use crate::error::{Error, Given, Result, reserved, zeroed};
-use crate::lattice::{Bound, FAR, Index, Lattice, Norm, Quantity};
+use crate::journal::{self, Journal, Reader, VARINT, Write, unfit};
+use crate::lattice::{Bound, Index, Lattice, Norm, Quantity};
 use crate::math::{mix, sqrt};
 use crate::mechanism::blt::BltProcess;
 use crate::mechanism::cells::{CellNoise, KEPT_CAPACITY, Request};
@@ -266,6 +267,7 @@ impl Builder {
             counters,
             total: 0,
             noise,
+            journal: None,
             wanted: Vec::new(),
         })
     }
@@ -349,6 +351,8 @@ pub struct ContinualVector {
     /// At least the largest absolute value of a counter; while it is below `i64::MAX` nothing can overflow.
     total: u64,
     noise: Noise,
+    /// What was done since it was last taken, if that is kept.
+    journal: Option<Journal>,
     /// Room for the cells of a small read.
     wanted: Vec<u64>,
 }
@@ -447,7 +451,13 @@ impl ContinualVector {
     /// # Errors
     /// [`Error::Time`] for a step in the past or beyond the horizon.
     pub fn advance(&mut self, to: u64) -> Result<()> {
-        self.clock.advance_to(to)
+        let before = self.now();
+        self.clock.advance_to(to)?;
+        if let Some(journal) = self.journal.as_mut().filter(|_| to > before) {
+            journal.records.byte(journal::ADVANCE);
+            journal.records.number(to);
+        }
+        Ok(())
     }
 
     /// Adds one update, made of `(cell, value)` pairs, at the present step. Returns how many updates were dropped (0
@@ -518,6 +528,7 @@ impl ContinualVector {
     /// Adds what a batch amounts to, or nothing if a counter would overflow.
     fn apply(&mut self, batch: &Batch) -> Result<()> {
         self.add(
+            batch.adds.len(),
             batch.total,
             |counters| batch.adds.iter().for_each(|&(cell, units, _)| counters[cell as usize] += units),
             |each| batch.adds.iter().for_each(|&(cell, units, position)| each(cell as usize, units, position)),
@@ -528,10 +539,47 @@ impl ContinualVector {
         self.clock.check_open()
     }
 
-    /// Adds to the counters, or changes nothing if one would overflow. No counter moves by more than `most` in all. The
-    /// adds are given twice: as `add_all`, which is called when nothing can overflow, and one by one (cell, add, position
-    /// in the call), for when it may.
+    /// Adds to the counters, or changes nothing if one would overflow. There are `count` adds at most, and no counter moves by
+    /// more than `most` in all. The adds are given twice: as `add_all`, which is called when nothing can overflow, and one by
+    /// one (cell, add, position in the call), for when it may, and for the journal.
     pub(crate) fn add(
+        &mut self,
+        count: usize,
+        most: u128,
+        add_all: impl FnOnce(&mut [i64]),
+        one_by_one: impl Fn(&mut dyn FnMut(usize, i64, usize)),
+    ) -> Result<()> {
+        let Some(mut journal) = self.journal.take() else { return self.add_unrecorded(most, add_all, one_by_one) };
+        // Of many adds only their sums are kept: what they are is seen from the counters.
+        let before = if count >= self.counters.len() { Some(self.copied_counters()) } else { None };
+        let result = before.transpose().and_then(|before| {
+            let adds = count.min(self.counters.len());
+            let room = adds.checked_mul(2 * VARINT).and_then(|bytes| bytes.checked_add(1 + VARINT));
+            let reserved = room.is_some_and(|room| journal.records.try_reserve(room).is_ok());
+            if !reserved {
+                return Err(Error::Memory);
+            }
+            self.add_unrecorded(most, add_all, &one_by_one)?;
+            Ok(before)
+        });
+        let result = result.map(|before| match before {
+            Some(before) => {
+                let adds = self.counters.iter().zip(&before).map(|(after, before)| after.wrapping_sub(*before));
+                write_adds(&mut journal.records, |each| adds.enumerate().for_each(|(cell, add)| each(cell, add)));
+            }
+            None => write_adds(&mut journal.records, |each| one_by_one(&mut |cell, add, _| each(cell, add))),
+        });
+        self.journal = Some(journal);
+        result
+    }
+
+    fn copied_counters(&self) -> Result<Vec<i64>> {
+        let mut copy = reserved(self.counters.len())?;
+        copy.extend_from_slice(&self.counters);
+        Ok(copy)
+    }
+
+    fn add_unrecorded(
         &mut self,
         most: u128,
         add_all: impl FnOnce(&mut [i64]),
@@ -650,6 +698,12 @@ impl ContinualVector {
             with_noise!(&mut self.noise, noise => noise.draw(request, step, &mut rng)).map(|()| values)
         });
         let drawn = if rng.failed() { Err(Error::Entropy) } else { drawn };
+        // Room is taken before, so that a commit cannot fail.
+        let drawn = drawn.and_then(|values| {
+            let Some(journal) = &mut self.journal else { return Ok(values) };
+            let bytes = 1 + with_noise!(&self.noise, noise => noise.record_bytes());
+            journal.records.try_reserve(bytes).map_err(|_| Error::Memory).map(|()| values)
+        });
         match drawn {
             Ok(values) => Ok(Pending { vector: self, wanted, values }),
             Err(error) => {
@@ -657,6 +711,106 @@ impl ContinualVector {
                 Err(error)
             }
         }
+    }
+
+    /// From now on what changes the vector is written down, to be fetched with [`ContinualVector::take_journal`].
+    pub fn keep_journal(&mut self) {
+        self.journal.get_or_insert_default();
+    }
+
+    /// What was done since the journal was last taken; nothing if none is kept.
+    ///
+    /// An answer must not leave before the journal that was taken after it is where it will not be lost: without it the state
+    /// after a restart has other noise for what was answered, or other data for the same noise.
+    pub fn take_journal(&mut self) -> Journal {
+        self.journal.as_mut().map(core::mem::take).unwrap_or_default()
+    }
+
+    /// Does again what records say, on a vector that is in the state in which they were begun: nothing is drawn, and what was
+    /// drawn then is the noise. Afterwards the vector is in the state in which they were taken.
+    ///
+    /// # Errors
+    /// [`Error::Journal`] for records that no vector with these parameters has written, [`Error::Time`], [`Error::Memory`]. The
+    /// vector is in a state between then, and must not be used.
+    pub fn replay(&mut self, records: &[u8]) -> Result<()> {
+        let mut from = Reader::new(records);
+        while !from.is_empty() {
+            match from.byte()? {
+                journal::ADVANCE => {
+                    let to = from.number()?;
+                    if to <= self.now() {
+                        return Err(unfit("a later step"));
+                    }
+                    self.clock.advance_to(to)?;
+                }
+                journal::SEAL if !self.clock.is_sealed() => self.clock.seal(),
+                journal::ADDS if !self.clock.is_sealed() => {
+                    // Renewed at the next update.
+                    self.total = i64::MAX as u64;
+                    let mut before = 0;
+                    for _ in 0..from.count(2)? {
+                        let counter = &mut self.counters[from.cell(self.checked.size, &mut before)? as usize];
+                        let add = from.signed()?;
+                        let sum = counter.checked_add(add).filter(|_| add != 0);
+                        *counter = sum.ok_or(unfit("an add that is not zero, to a counter of 64 bits"))?;
+                    }
+                }
+                journal::SEAL | journal::ADDS => return Err(unfit("no update at a step that was read")),
+                kind => {
+                    // What a release can hold (`lattice`).
+                    let (now, limit) = (self.now(), 16_384.0 * self.checked.calibration.scale());
+                    with_noise!(&mut self.noise, noise => noise.replay(kind, now, limit, &mut from))?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The records that make a new vector into this one, in pieces of about 1 MiB, each of whole records. What was done since
+    /// the journal was last taken is in them. They hold exact counters and noise: secret.
+    ///
+    /// # Errors
+    /// What `each` returns.
+    pub fn image<E>(&self, mut each: impl FnMut(&[u8]) -> core::result::Result<(), E>) -> core::result::Result<(), E> {
+        const PIECE: usize = 1 << 20;
+        let mut out = Vec::new();
+        for (piece, counters) in self.counters.chunks(PIECE / 8).enumerate() {
+            let first = piece * (PIECE / 8);
+            let adds = (first..).zip(counters.iter().copied());
+            write_adds(&mut out, |each| adds.for_each(|(cell, add)| each(cell, add)));
+            if out.len() >= PIECE {
+                each(&out)?;
+                out.clear();
+            }
+        }
+        if self.now() > 1 {
+            out.byte(journal::ADVANCE);
+            out.number(self.now());
+        }
+        if self.is_sealed() {
+            out.byte(journal::SEAL);
+        }
+        if !out.is_empty() {
+            each(&out)?;
+        }
+        with_noise!(&self.noise, noise => noise.image(PIECE, &mut each))
+    }
+
+    /// Whether records that were replayed made a whole state: an image has pieces, of which none may be missing.
+    ///
+    /// # Errors
+    /// [`Error::Journal`]; the vector must not be used then.
+    pub fn check_whole(&self) -> Result<()> {
+        if with_noise!(&self.noise, noise => noise.is_whole()) { Ok(()) } else { Err(unfit("all pieces of an image")) }
+    }
+
+    /// The lattice step, the noise scale, and `omega` and `1 - lambda` of each buffer.
+    pub(crate) fn noise_numbers(&self) -> Vec<f64> {
+        let mut numbers = alloc::vec![self.lattice_step(), self.checked.calibration.scale()];
+        if let Kind::Blt(blt) = self.checked.calibration.kind() {
+            numbers.extend(blt.row().iter().flat_map(|&(omega, rate)| [omega, rate]));
+        }
+        numbers
     }
 
     fn block_at(&self, start: u64) -> usize {
@@ -670,6 +824,32 @@ impl ContinualVector {
             })
             .count()
     }
+}
+
+/// Writes adds that are not zero, if there are any.
+fn write_adds(out: &mut Vec<u8>, adds: impl FnOnce(&mut dyn FnMut(usize, i64))) {
+    let start = out.len();
+    out.byte(journal::ADDS);
+    // Their number comes here, once it is known.
+    out.extend([0; VARINT]);
+    let (mut count, mut before) = (0u64, 0);
+    adds(&mut |cell, add| {
+        if add != 0 {
+            out.cell(cell as u64, &mut before);
+            out.signed(add);
+            count += 1;
+        }
+    });
+    if count == 0 {
+        out.truncate(start);
+        return;
+    }
+    let mut number = Vec::with_capacity(VARINT);
+    number.number(count);
+    let adds = start + 1 + VARINT;
+    out.copy_within(adds.., start + 1 + number.len());
+    out.truncate(out.len() - (VARINT - number.len()));
+    out[start + 1..][..number.len()].copy_from_slice(&number);
 }
 
 enum Wanted {
@@ -704,8 +884,15 @@ impl Pending<'_> {
     /// The second half of a release: the draws become the state, the step is sealed, the values go out.
     #[must_use]
     pub fn commit(mut self) -> Vec<f64> {
-        let ContinualVector { counters, noise, checked, clock, .. } = &mut *self.vector;
+        let ContinualVector { counters, noise, checked, clock, journal, .. } = &mut *self.vector;
         let lattice = checked.lattice;
+        if let Some(journal) = journal {
+            with_noise!(&*noise, noise => noise.record(&mut journal.records));
+            if !clock.is_sealed() {
+                journal.records.byte(journal::SEAL);
+            }
+            journal.has_read |= !journal.records.is_empty();
+        }
         clock.seal();
         let noise = with_noise!(noise, noise => noise.commit());
         let mut values = core::mem::take(&mut self.values);
@@ -805,8 +992,8 @@ impl Batch {
             self.row.dedup_by(|next, first| {
                 let same = next.0 == first.0;
                 if same {
-                    // As far over every bound as it gets, on either side.
-                    first.1 = (first.1 + next.1).clamp(-FAR, FAR);
+                    // Exact for 2^27 quantities of 2^100, the largest; in any order, then.
+                    first.1 = first.1.saturating_add(next.1);
                 }
                 same
             });
@@ -842,6 +1029,16 @@ fn clip(row: &mut [(u64, i128)], bound: &Bound) {
         }
         // Floats rounded the wrong way: a little less.
         factor *= 1.0 - f64::EPSILON;
+    }
+}
+
+#[cfg(test)]
+impl ContinualVector {
+    /// See `CellNoise::forget_middle`.
+    pub(crate) fn forget_middle(&mut self) {
+        if let Noise::GaussianTree(noise) = &mut self.noise {
+            noise.forget_middle();
+        }
     }
 }
 

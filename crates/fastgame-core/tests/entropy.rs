@@ -5,7 +5,10 @@ mod common;
 use chacha20::ChaCha12Rng;
 use common::{Failing, Recorder, rng};
 use fastgame_core::rand_core::{Rng, SeedableRng, TryCryptoRng, TryRng};
-use fastgame_core::{Cells, ContinualCounter, ContinualVector, Error, Loss, Mechanism, PureDp, Zcdp};
+use fastgame_core::{
+    Cells, ContinualCounter, ContinualVector, CountSketch, Error, JoinSize, Loss, Mechanism, PureDp, RangeBuilder,
+    RangeCounter, RangeShape, Result, Side, Weights, Zcdp,
+};
 
 type Read = (u64, Option<usize>, &'static [u64]);
 
@@ -84,6 +87,106 @@ fn a_failure_at_any_word_of_any_read_of_a_blt_leaves_everything_as_it_was() {
 #[test]
 fn a_failure_at_any_word_of_any_read_of_a_laplace_tree_leaves_everything_as_it_was() {
     fail_everywhere(pure(), 15);
+}
+
+/// Runs a read of a structure with a generator that fails at each of its words in turn. `build` has read once already, so that
+/// there is noise to be kept. `at_once`: it is one read, of which nothing happens when it fails; what reads several times
+/// keeps what it has released.
+fn fail_at_every_word<S, T: PartialEq + std::fmt::Debug>(
+    what: &str,
+    build: impl Fn() -> S,
+    vector: impl Fn(&S) -> &ContinualVector,
+    at_once: bool,
+    read: impl Fn(&mut S, &mut Failing) -> Result<T>,
+) {
+    for seed in 0..2 {
+        let mut healthy = Failing::after(u64::MAX, seed);
+        let expected = read(&mut build(), &mut healthy).unwrap();
+        let needed = healthy.given;
+        assert!(needed > 0, "{what} draws nothing");
+        for words in 0..needed {
+            let mut structure = build();
+            let mut generator = Failing::after(words, seed);
+            let at = format!("{what}, {words} of {needed} words");
+            assert_eq!(read(&mut structure, &mut generator), Err(Error::Entropy), "{at}");
+            assert_eq!(generator.refused, 1, "{at}: asked again");
+            if at_once {
+                assert!(!vector(&structure).is_sealed(), "{at}");
+                assert_eq!(read(&mut structure, &mut Failing::after(u64::MAX, seed)).unwrap(), expected, "{at}");
+            } else {
+                read(&mut structure, &mut Failing::after(u64::MAX, seed + 9)).unwrap();
+            }
+            // It has gone well now, and says the same again without a word.
+            let sealed = vector(&structure).is_sealed();
+            let again = read(&mut structure, &mut Failing::after(0, 0));
+            assert!(sealed && again.is_ok(), "{at}");
+        }
+        let mut structure = build();
+        assert_eq!(read(&mut structure, &mut Failing::after(needed, seed)).as_ref(), Ok(&expected), "{what}");
+    }
+}
+
+#[test]
+fn every_kind_of_read_of_every_structure_fails_closed_at_every_word() {
+    for (mechanism, budget) in [gaussian(), blt(), pure()] {
+        let base = || ContinualVector::builder(1 << 30, budget).mechanism(mechanism);
+
+        let counter = || {
+            let mut counter = ContinualCounter::new(base()).unwrap();
+            counter.release(&mut rng(1)).unwrap();
+            counter.vector_mut().advance(1 << 29).unwrap();
+            counter.update(&[1i64]).unwrap();
+            counter
+        };
+        fail_at_every_word("counter", counter, ContinualCounter::vector, true, ContinualCounter::release);
+
+        let sketch = || {
+            let builder = CountSketch::builder(1 << 30, budget).mechanism(mechanism).width(16).depth(3);
+            let mut sketch = builder.build().unwrap();
+            sketch.estimate(&[1u64, 2], &mut rng(1)).unwrap();
+            sketch.advance(5).unwrap();
+            sketch.update(&[1u64, 2, 3], Weights::All(1)).unwrap();
+            sketch
+        };
+        let keys = [1u64, 7];
+        let vector = CountSketch::vector;
+        fail_at_every_word("estimate", sketch, vector, true, |s, rng| s.estimate(&keys, rng));
+        fail_at_every_word("estimate of many", sketch, vector, true, |s, rng| s.estimate(&[3u64; 20], rng));
+        fail_at_every_word("estimate, std", sketch, vector, true, |s, rng| s.estimate_with_std(&keys, rng));
+        fail_at_every_word("estimate, error", sketch, vector, true, |s, rng| s.estimate_with_error(&keys, 0.9, rng));
+        fail_at_every_word("second moment", sketch, vector, true, |s, rng| s.second_moment(rng));
+
+        let join = || {
+            let builder = JoinSize::builder(1 << 30, budget).mechanism(mechanism).width(32).depth(1);
+            let mut join = builder.build().unwrap();
+            join.estimate(&mut rng(1)).unwrap();
+            join.advance(1 << 20).unwrap();
+            join.update(Side::Left, &[1u64, 2, 3], Weights::All(1)).unwrap();
+            join
+        };
+        let vector = JoinSize::vector;
+        fail_at_every_word("join", join, vector, true, |j, rng| j.estimate(rng));
+        fail_at_every_word("join, error", join, vector, true, |j, rng| j.estimate_with_error(rng));
+        fail_at_every_word("join, interval", join, vector, true, |j, rng| j.estimate_with_interval(0.9, rng));
+
+        let range = || {
+            let shape = RangeShape { width: 4, depth: 3, ..RangeShape::new(&[50]) };
+            let mut range = RangeBuilder::new(base(), shape).build().unwrap();
+            range.count(&[(3, 11)], &mut rng(1)).unwrap();
+            range.advance(77).unwrap();
+            range.update(&[3u64, 4, 40], Weights::All(1)).unwrap();
+            range
+        };
+        let vector = RangeCounter::vector;
+        fail_at_every_word("count", range, vector, true, |r, rng| r.count(&[(1, 9), (20, 50)], rng));
+        fail_at_every_word("count, error", range, vector, true, |r, rng| r.count_with_error(&[(1, 9)], None, rng));
+        fail_at_every_word("second moments", range, vector, true, |r, rng| r.second_moments(rng));
+        fail_at_every_word("grid", range, vector, true, |r, rng| r.grid(&[4], rng));
+        fail_at_every_word("marginal", range, vector, true, |r, rng| r.marginal(0, 4, rng));
+        fail_at_every_word("prefix", range, vector, true, |r, rng| r.prefix(&[7, 50], rng));
+        fail_at_every_word("quantile", range, vector, false, |r, rng| r.quantile(&[0.5], rng));
+        fail_at_every_word("heavy hitters", range, vector, false, |r, rng| r.heavy_hitters(1.0, 2, rng));
+    }
 }
 
 fn fail_everywhere(noise: Noise, seeds: u64) {

@@ -81,6 +81,20 @@ fn duplicates_in_a_row_are_added_before_the_bound_is_checked() {
 }
 
 #[test]
+fn quantities_far_over_the_bound_add_up_whatever_their_order() {
+    // Two of them and one of the other sign are over the bound still.
+    let mut vector = builder(2).build().unwrap();
+    let far = [1e300, 1e300, -1e300, 1e-300];
+    for order in [[0, 1, 2], [0, 2, 1], [2, 0, 1], [2, 3, 0]] {
+        let row = order.map(|i: usize| (1u64, far[i]));
+        let expected =
+            if order.contains(&1) { Err(Error::Excess { position: 0, bound: 1.0, what: "weight" }) } else { Ok(0) };
+        assert_eq!(vector.update(&row), expected, "{row:?}");
+    }
+    assert_eq!(counters(&mut vector), [0, 0]);
+}
+
+#[test]
 fn each_row_has_the_bound_for_itself() {
     let mut vector = builder(2).build().unwrap();
     assert_eq!(dense(&mut vector, &[1i64, 0, 0, -1, 0, 0, 1, 0, 1, 0]), Ok(0));

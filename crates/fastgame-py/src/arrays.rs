@@ -279,10 +279,10 @@ pub(crate) fn with_room<T>(count: usize) -> PyResult<Vec<T>> {
 
 /// Integers from a number, list or array of any integer type. Booleans and floats are refused.
 pub(crate) fn integers(object: &Bound<'_, PyAny>, name: &str, beyond: Beyond) -> PyResult<Numbers<Integers>> {
-    if object.is_exact_instance_of::<PyInt>() {
-        if let Ok(value) = object.extract() {
-            return Ok(Numbers { values: Integers::Signed(vec![value]), shape: Vec::new() });
-        }
+    if object.is_exact_instance_of::<PyInt>()
+        && let Ok(value) = object.extract()
+    {
+        return Ok(Numbers { values: Integers::Signed(vec![value]), shape: Vec::new() });
     }
     let py = object.py();
     let object = &listed(object, name)?;
@@ -336,10 +336,10 @@ fn integer_elements(array: &Bound<'_, PyUntypedArray>, name: &str, beyond: Beyon
 
 /// Floats from a number, list or array of any integer or float type. Booleans are refused.
 pub(crate) fn floats(object: &Bound<'_, PyAny>, name: &str) -> PyResult<Numbers<Vec<f64>>> {
-    if object.is_exact_instance_of::<PyFloat>() || object.is_exact_instance_of::<PyInt>() {
-        if let Ok(value) = object.extract() {
-            return Ok(Numbers { values: vec![value], shape: Vec::new() });
-        }
+    if (object.is_exact_instance_of::<PyFloat>() || object.is_exact_instance_of::<PyInt>())
+        && let Ok(value) = object.extract()
+    {
+        return Ok(Numbers { values: vec![value], shape: Vec::new() });
     }
     let object = &listed(object, name)?;
     refuse_hidden(object, name, "numbers", 0)?;

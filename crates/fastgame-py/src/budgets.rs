@@ -1,12 +1,12 @@
 //! Budgets as Python values: they may be compared, hashed, copied and pickled.
 
-use fastgame_core::{ApproxDp as CoreApproxDp, Gdp as CoreGdp, Loss, PureDp as CorePureDp, Zcdp as CoreZcdp};
+use fastgame_core::{ApproxDp as CoreApproxDp, Gdp as CoreGdp, Loss, PureDp as CorePureDp, Spent, Zcdp as CoreZcdp};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::pyclass_init::PyClassInitializer as Init;
 use pyo3::types::{IntoPyDict, PyDict, PyTuple};
 
-use crate::arrays::float_parameter;
+use crate::arrays::{float_parameter, type_name};
 use crate::error::CoreError;
 use crate::structure::Structure;
 
@@ -19,25 +19,15 @@ use crate::structure::Structure;
 pub(crate) struct Budget {
     loss: Loss,
     /// The same, as what adds up.
-    zcdp: CoreZcdp,
-    /// What adds up with its like.
-    pure: Option<CorePureDp>,
+    spent: Spent,
     kind: &'static str,
     /// The parameters that the budget was given in.
     fields: Vec<(&'static str, f64)>,
 }
 
 impl Budget {
-    fn new(loss: Loss, rho: f64, kind: &'static str, fields: Vec<(&'static str, f64)>) -> PyResult<Self> {
-        Ok(Self { loss, zcdp: CoreZcdp::new(rho).map_err(CoreError)?, pure: None, kind, fields })
-    }
-
-    /// Both together: pure if both are, otherwise by their rho.
-    fn compose(&self, py: Python<'_>, other: &Self) -> PyResult<Py<PyAny>> {
-        match (self.pure, other.pure) {
-            (Some(ours), Some(theirs)) => PureDp::make(py, ours.compose(theirs).map_err(CoreError)?),
-            _ => Zcdp::make(py, self.zcdp.compose(other.zcdp).map_err(CoreError)?),
-        }
+    fn new(budget: impl Into<Loss> + Into<Spent> + Copy, kind: &'static str, fields: Vec<(&'static str, f64)>) -> Self {
+        Self { loss: budget.into(), spent: budget.into(), kind, fields }
     }
 
     pub(crate) fn loss(&self) -> Loss {
@@ -51,7 +41,7 @@ impl Budget {
     /// that covers it.
     #[getter]
     fn rho(&self) -> f64 {
-        self.zcdp.rho()
+        self.spent.rho()
     }
 
     /// The Gaussian privacy loss: the largest shift between neighbours, in standard deviations of the noise. Of a PureDp: the
@@ -83,13 +73,13 @@ impl Budget {
     #[pyo3(signature = (*parts))]
     fn split<'py>(&self, py: Python<'py>, parts: &Bound<'py, PyTuple>) -> PyResult<Bound<'py, PyTuple>> {
         let parts: Vec<f64> = parts.iter().map(|part| float_parameter(&part, "a part")).collect::<PyResult<_>>()?;
-        let shares: Vec<_> = match self.pure {
-            Some(pure) => {
-                let shares = pure.split(&parts).map_err(CoreError)?;
+        let shares: Vec<_> = match self.spent {
+            Spent::Pure(budget) => {
+                let shares = budget.split(&parts).map_err(CoreError)?;
                 shares.into_iter().map(|share| PureDp::make(py, share)).collect::<PyResult<_>>()?
             }
-            None => {
-                let shares = self.zcdp.split(&parts).map_err(CoreError)?;
+            Spent::Gaussian(budget) => {
+                let shares = budget.split(&parts).map_err(CoreError)?;
                 shares.into_iter().map(|share| Zcdp::make(py, share)).collect::<PyResult<_>>()?
             }
         };
@@ -99,7 +89,7 @@ impl Budget {
     fn __add__(&self, other: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
         let py = other.py();
         let Ok(other) = other.cast::<Self>() else { return Ok(py.NotImplemented()) };
-        self.compose(py, other.get())
+        sum(py, [self.spent, other.get().spent])
     }
 
     fn __eq__(&self, other: &Bound<'_, PyAny>) -> bool {
@@ -130,13 +120,13 @@ impl Budget {
 pub(crate) struct Zcdp;
 
 impl Zcdp {
-    fn base(budget: CoreZcdp) -> PyResult<Init<Self>> {
-        let base = Budget::new(budget.into(), budget.rho(), "Zcdp", vec![("rho", budget.rho())])?;
-        Ok(Init::from(base).add_subclass(Self))
+    fn base(budget: CoreZcdp) -> Init<Self> {
+        let base = Budget::new(budget, "Zcdp", vec![("rho", budget.rho())]);
+        Init::from(base).add_subclass(Self)
     }
 
     fn make(py: Python<'_>, budget: CoreZcdp) -> PyResult<Py<PyAny>> {
-        Ok(Py::new(py, Self::base(budget)?)?.into_any())
+        Ok(Py::new(py, Self::base(budget))?.into_any())
     }
 }
 
@@ -145,7 +135,7 @@ impl Zcdp {
     #[new]
     #[pyo3(signature = (rho))]
     fn new(rho: &Bound<'_, PyAny>) -> PyResult<Init<Self>> {
-        Self::base(CoreZcdp::new(float_parameter(rho, "rho")?).map_err(CoreError)?)
+        Ok(Self::base(CoreZcdp::new(float_parameter(rho, "rho")?).map_err(CoreError)?))
     }
 }
 
@@ -164,7 +154,7 @@ impl Gdp {
     #[pyo3(signature = (mu))]
     fn new(mu: &Bound<'_, PyAny>) -> PyResult<Init<Self>> {
         let budget = CoreGdp::new(float_parameter(mu, "mu")?).map_err(CoreError)?;
-        let base = Budget::new(budget.into(), budget.rho(), "Gdp", vec![("mu", budget.mu())])?;
+        let base = Budget::new(budget, "Gdp", vec![("mu", budget.mu())]);
         Ok(Init::from(base).add_subclass(Self))
     }
 }
@@ -191,8 +181,7 @@ impl ApproxDp {
         let (epsilon, delta) = (float_parameter(epsilon, "epsilon")? + 0.0, float_parameter(delta, "delta")?);
         let budget = CoreApproxDp::new(epsilon, delta).map_err(CoreError)?;
         let fields = vec![("epsilon", epsilon), ("delta", delta)];
-        let base = Budget::new(budget.into(), budget.rho(), "ApproxDp", fields)?;
-        Ok(Init::from(base).add_subclass(Self(budget)))
+        Ok(Init::from(Budget::new(budget, "ApproxDp", fields)).add_subclass(Self(budget)))
     }
 
     /// The epsilon that was given.
@@ -208,7 +197,9 @@ impl ApproxDp {
     }
 }
 
-/// epsilon-differential privacy, with delta = 0, spent on Laplace noise.
+/// epsilon-differential privacy, with delta = 0 up to the error of a float sampler, spent on Laplace noise.
+///
+/// What floats add to delta is bounded in docs/guarantees.md, section 12.
 ///
 /// Parameters
 /// ----------
@@ -218,14 +209,13 @@ impl ApproxDp {
 pub(crate) struct PureDp(CorePureDp);
 
 impl PureDp {
-    fn base(budget: CorePureDp) -> PyResult<Init<Self>> {
+    fn base(budget: CorePureDp) -> Init<Self> {
         let fields = vec![("epsilon", budget.target_epsilon())];
-        let base = Budget { pure: Some(budget), ..Budget::new(budget.into(), budget.rho(), "PureDp", fields)? };
-        Ok(Init::from(base).add_subclass(Self(budget)))
+        Init::from(Budget::new(budget, "PureDp", fields)).add_subclass(Self(budget))
     }
 
     fn make(py: Python<'_>, budget: CorePureDp) -> PyResult<Py<PyAny>> {
-        Ok(Py::new(py, Self::base(budget)?)?.into_any())
+        Ok(Py::new(py, Self::base(budget))?.into_any())
     }
 }
 
@@ -234,7 +224,7 @@ impl PureDp {
     #[new]
     #[pyo3(signature = (epsilon))]
     fn new(epsilon: &Bound<'_, PyAny>) -> PyResult<Init<Self>> {
-        Self::base(CorePureDp::new(float_parameter(epsilon, "epsilon")?).map_err(CoreError)?)
+        Ok(Self::base(CorePureDp::new(float_parameter(epsilon, "epsilon")?).map_err(CoreError)?))
     }
 
     /// The epsilon that was given.
@@ -247,7 +237,7 @@ impl PureDp {
 /// The budget that `privacy=` was given.
 pub(crate) fn privacy_parameter<'a>(object: &'a Bound<'_, PyAny>) -> PyResult<&'a Budget> {
     object.cast::<Budget>().map(Bound::get).map_err(|_| {
-        let given = object.get_type();
+        let given = type_name(object);
         PyTypeError::new_err(format!(
             "privacy must be a budget: fastgame.Zcdp(rho=...), Gdp(mu=...), ApproxDp(epsilon=..., delta=...) or \
              PureDp(epsilon=...); {given} was given"
@@ -262,29 +252,27 @@ pub(crate) fn privacy_parameter<'a>(object: &'a Bound<'_, PyAny>) -> PyResult<&'
 #[pyfunction]
 #[pyo3(signature = (*items))]
 pub(crate) fn total(py: Python<'_>, items: &Bound<'_, PyTuple>) -> PyResult<Py<PyAny>> {
-    let mut rho: Option<CoreZcdp> = None;
-    let mut parts = Vec::new();
-    for item in items {
+    let spent = items.iter().map(|item| {
         let privacy = match item.cast::<Structure>() {
             Ok(structure) => structure.get().parameters().privacy(py).into_bound(py),
             Err(_) => item.clone(),
         };
-        let part = privacy.cast::<Budget>().map_err(|_| {
-            let given = item.get_type();
+        privacy.cast::<Budget>().map(|budget| budget.get().spent).map_err(|_| {
+            let given = type_name(&item);
             PyTypeError::new_err(format!("total takes budgets and structures; {given} was given"))
-        })?;
-        parts.push(part.get().pure);
-        let part = part.get().zcdp;
-        rho = Some(rho.map_or(Ok(part), |sum| sum.compose(part)).map_err(CoreError)?);
+        })
+    });
+    let spent = spent.collect::<PyResult<Vec<Spent>>>()?;
+    if spent.is_empty() {
+        return Err(PyTypeError::new_err("total takes at least one budget or structure; nothing was given"));
     }
-    let nothing = || PyTypeError::new_err("total takes at least one budget or structure; nothing was given");
-    let rho = rho.ok_or_else(nothing)?;
-    match parts.into_iter().collect::<Option<Vec<CorePureDp>>>() {
-        Some(pure) => {
-            let mut pure = pure.into_iter();
-            let first = pure.next().ok_or_else(nothing)?;
-            PureDp::make(py, pure.try_fold(first, CorePureDp::compose).map_err(CoreError)?)
-        }
-        None => Zcdp::make(py, rho),
+    sum(py, spent)
+}
+
+/// All of it together: a PureDp if all of it is pure, otherwise a Zcdp.
+fn sum(py: Python<'_>, spent: impl IntoIterator<Item = Spent>) -> PyResult<Py<PyAny>> {
+    match fastgame_core::total(spent).map_err(CoreError)? {
+        Spent::Pure(budget) => PureDp::make(py, budget),
+        Spent::Gaussian(budget) => Zcdp::make(py, budget),
     }
 }

@@ -53,11 +53,11 @@ pub(crate) struct ContinualCounter {
 }
 
 impl ContinualCounter {
-    pub(crate) fn build(parameters: Parameters) -> PyResult<Init<Self>> {
+    pub(crate) fn around(structure: Structure) -> PyResult<Init<Self>> {
         // The class's own: of another size than that of other structures, so that Python does not let one class be
         // put in the other's place.
-        let own = Self { max_weight: parameters.max_weight() };
-        Ok(Init::from(Structure::new(parameters)?).add_subclass(own))
+        let own = Self { max_weight: structure.parameters().max_weight() };
+        Ok(Init::from(structure).add_subclass(own))
     }
 }
 
@@ -67,7 +67,7 @@ impl ContinualCounter {
     #[pyo3(signature = (**arguments), text_signature = "(*, horizon, privacy, max_weight=1, mechanism='tree', buffers=None, \
         protect='update', contributions=1, on_excess='error', invalid='raise', insecure_seed=None)")]
     fn new(arguments: Option<&Bound<'_, PyDict>>) -> PyResult<Init<Self>> {
-        Self::build(Parameters::counter(&Arguments::new(arguments))?)
+        Self::around(Structure::new(Parameters::counter(&Arguments::new(arguments))?)?)
     }
 
     /// What a counter with these parameters would cost, without building it: a Plan.

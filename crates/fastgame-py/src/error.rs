@@ -1,7 +1,9 @@
 //! The only door from core errors to Python exceptions.
 
+use std::io::ErrorKind;
+
 use fastgame_core::Error;
-use pyo3::exceptions::{PyMemoryError, PyOverflowError, PyValueError};
+use pyo3::exceptions::{PyMemoryError, PyOSError, PyOverflowError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::PyType;
@@ -28,6 +30,36 @@ pub(crate) fn no_entropy(error: &getrandom::Error) -> PyErr {
     Python::attach(|py| {
         EntropyError(py, format!("the operating system gave no randomness, so nothing was built: {error}"))
     })
+}
+
+/// A store's error on its way to Python.
+pub(crate) struct StoreError(pub(crate) fastgame_store::Error);
+
+impl From<StoreError> for PyErr {
+    fn from(StoreError(error): StoreError) -> Self {
+        use fastgame_store::Error as Stored;
+        Python::attach(|py| match error {
+            Stored::Structure(error) => CoreError(error).into(),
+            Stored::Io { path, action, error } => {
+                let message = format!("cannot {action} the store: {error}");
+                // With a number Python makes it the right kind of OSError.
+                PyOSError::new_err((error.raw_os_error().or(of_kind(error.kind())), message, path))
+            }
+            Stored::Differs { .. } => IncompatibleError(py, error),
+            error => StateError(py, error),
+        })
+    }
+}
+
+/// The numbers of errors that the standard library makes itself.
+fn of_kind(kind: ErrorKind) -> Option<i32> {
+    match kind {
+        ErrorKind::NotFound => Some(2),
+        ErrorKind::PermissionDenied => Some(13),
+        ErrorKind::AlreadyExists => Some(17),
+        ErrorKind::IsADirectory => Some(21),
+        _ => None,
+    }
 }
 
 /// A core error on its way to Python.

@@ -53,10 +53,10 @@ pub(crate) struct JoinSize {
 }
 
 impl JoinSize {
-    pub(crate) fn build(parameters: Parameters) -> PyResult<Init<Self>> {
-        let shape = parameters.sketch_shape();
-        let structure = Structure::new(parameters)?;
-        let Some(shape) = shape else { return Err(PyTypeError::new_err("not the parameters of a join")) };
+    pub(crate) fn around(structure: Structure) -> PyResult<Init<Self>> {
+        let Some(shape) = structure.parameters().sketch_shape() else {
+            return Err(PyTypeError::new_err("not the parameters of a join"));
+        };
         let own = Self { keyer: Keyer::new(shape.hash_seed), shape, _sides: [0, 1] };
         Ok(Init::from(structure).add_subclass(own))
     }
@@ -69,7 +69,7 @@ impl JoinSize {
         hash_seed=None, mechanism='tree', buffers=None, protect='update', contributions=1, on_excess='error', invalid='raise', \
         insecure_seed=None)")]
     fn new(arguments: Option<&Bound<'_, PyDict>>) -> PyResult<Init<Self>> {
-        Self::build(Parameters::join(&Arguments::new(arguments))?)
+        Self::around(Structure::new(Parameters::join(&Arguments::new(arguments))?)?)
     }
 
     /// What a join with these parameters would cost, without building it: a Plan, whose error takes a JoinProfile of what
@@ -86,7 +86,8 @@ impl JoinSize {
     /// The plan of the depth and width with the least error for expected relations.
     ///
     /// For each odd depth from 3 on the smallest width is taken whose standard deviation is within 5 % of the least:
-    /// narrower, keys collide; wider, noise meets noise. Then the depth with the least error at `confidence`.
+    /// narrower, keys collide; wider, noise meets noise. Then the depth with the least error at `confidence`. Shapes have
+    /// at most `max_cells` cells.
     ///
     /// Parameters
     /// ----------
@@ -95,14 +96,16 @@ impl JoinSize {
     /// profile : JoinProfile
     ///     What the relations are expected to be.
     /// confidence : float
+    /// max_cells : int
+    ///     The most cells that both sides may have together (8 bytes each, and more once they are read).
     ///
     /// Returns
     /// -------
     /// Plan
     #[staticmethod]
-    #[pyo3(signature = (**arguments), text_signature = "(*, horizon, privacy, profile, confidence=0.95, max_weight=1, \
-        hash_seed=None, mechanism='tree', buffers=None, protect='update', contributions=1, on_excess='error', invalid='raise', \
-        insecure_seed=None)")]
+    #[pyo3(signature = (**arguments), text_signature = "(*, horizon, privacy, profile, confidence=0.95, \
+        max_cells=16777216, max_weight=1, hash_seed=None, mechanism='tree', buffers=None, protect='update', contributions=1, \
+        on_excess='error', invalid='raise', insecure_seed=None)")]
     fn suggest(py: Python<'_>, arguments: Option<&Bound<'_, PyDict>>) -> PyResult<Plan> {
         let (parameters, search) = JoinSearch::take(py, &Arguments::new(arguments))?;
         Plan::suggest_join(py, parameters, search)

@@ -103,11 +103,12 @@ pub(crate) fn keys(object: &Bound<'_, PyAny>, keyer: Keyer) -> PyResult<KeyColum
             Err(_) => Err(refuse(&format!("a column that cannot be read ({})", failed.value(py)), None)),
         };
     }
-    if !object.is_instance_of::<PyRange>() && !has(object, "__array__")? {
-        if let Some(list) = sequence_list(object, "keys")? {
-            // Numpy would find one type for all, in which 1 and "1" are the same.
-            return one_by_one(&list, keyer);
-        }
+    if !object.is_instance_of::<PyRange>()
+        && !has(object, "__array__")?
+        && let Some(list) = sequence_list(object, "keys")?
+    {
+        // Numpy would find one type for all, in which 1 and "1" are the same.
+        return one_by_one(&list, keyer);
     }
     numpy(object, &as_array(object, "keys")?, keyer)
 }

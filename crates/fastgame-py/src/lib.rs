@@ -13,6 +13,7 @@ mod plan;
 mod profile;
 mod range;
 mod sketch;
+mod store;
 mod structure;
 mod vector;
 
@@ -53,6 +54,8 @@ mod _core {
     use crate::range::RangeCounter;
     #[pymodule_export]
     use crate::sketch::{CountSketch, RawSketch};
+    #[pymodule_export]
+    use crate::store::{_inspect, _keywords, _open};
     #[pymodule_export]
     use crate::structure::Structure;
     #[pymodule_export]

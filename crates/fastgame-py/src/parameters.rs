@@ -10,7 +10,7 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString, PyTuple};
 
-use crate::arrays::{Beyond, float_parameter, integers, shown_text, unsigned_parameter};
+use crate::arrays::{Beyond, float_parameter, integers, shown_text, type_name, unsigned_parameter};
 use crate::budgets::privacy_parameter;
 use crate::error::no_entropy;
 use crate::profile::{FrequencyProfile, JoinProfile, join_profile_parameter, profile_parameter};
@@ -163,7 +163,7 @@ impl<'a, 'py> Arguments<'a, 'py> {
         let Some(object) = self.get(name)? else { return Ok(words[0]) };
         let allowed = || words.iter().map(|(word, _)| format!("{word:?}")).collect::<Vec<_>>().join(" or ");
         let Ok(given) = object.cast::<PyString>() else {
-            let given = object.get_type();
+            let given = type_name(&object);
             return Err(PyTypeError::new_err(format!("{name} must be {}; {given} was given", allowed())));
         };
         // A lone surrogate stands in no word.
@@ -171,6 +171,11 @@ impl<'a, 'py> Arguments<'a, 'py> {
         let found = words.iter().copied().find(|(word, _)| *word == given);
         let shown = || shown_text(&given);
         found.ok_or_else(|| PyValueError::new_err(format!("{name} must be {}; {} was given", allowed(), shown())))
+    }
+
+    /// The most cells that a search may suggest.
+    fn max_cells(&self, allowed: &str) -> PyResult<u64> {
+        self.get("max_cells")?.map_or(Ok(1 << 24), |given| unsigned_parameter(&given, "max_cells", allowed))
     }
 
     /// All but some.
@@ -205,19 +210,21 @@ impl<'a, 'py> Arguments<'a, 'py> {
 pub(crate) struct JoinSearch<'py> {
     pub(crate) profile: Bound<'py, JoinProfile>,
     pub(crate) confidence: f64,
+    pub(crate) max_cells: u64,
 }
 
 impl<'py> JoinSearch<'py> {
     /// The search, and the parameters of a join of a shape yet unknown.
     pub(crate) fn take(py: Python<'py>, arguments: &Arguments<'_, 'py>) -> PyResult<(Parameters, Self)> {
         const NAME: &str = "JoinSize.suggest";
-        const OWN: [&str; 4] = ["profile", "confidence", "max_weight", "hash_seed"];
+        const OWN: [&str; 5] = ["profile", "confidence", "max_cells", "max_weight", "hash_seed"];
         arguments.refuse_others(NAME, &OWN, COMMON)?;
         let profile = join_profile_parameter(&arguments.required(NAME, "profile")?)?.clone();
         let confidence =
             arguments.get("confidence")?.map_or(Ok(0.95), |given| float_parameter(&given, "confidence"))?;
-        let rest = arguments.without(py, &OWN[..2])?;
-        Ok((Parameters::join(&Arguments::new(Some(&rest)))?, Self { profile, confidence }))
+        let max_cells = arguments.max_cells("an integer from 192 to 2^64 - 1")?;
+        let rest = arguments.without(py, &OWN[..3])?;
+        Ok((Parameters::join(&Arguments::new(Some(&rest)))?, Self { profile, confidence, max_cells }))
     }
 }
 
@@ -237,10 +244,7 @@ impl<'py> Search<'py> {
         let profile = profile_parameter(&arguments.required(NAME, "profile")?)?.clone();
         let confidence =
             arguments.get("confidence")?.map_or(Ok(0.95), |given| float_parameter(&given, "confidence"))?;
-        let max_cells = match arguments.get("max_cells")? {
-            Some(given) => unsigned_parameter(&given, "max_cells", "an integer from 3 to 2^64 - 1")?,
-            None => 1 << 24,
-        };
+        let max_cells = arguments.max_cells("an integer from 3 to 2^64 - 1")?;
         let rest = arguments.without(py, &OWN[..3])?;
         rest.set_item("width", 1)?;
         Ok((Parameters::sketch(&Arguments::new(Some(&rest)))?, Self { profile, confidence, max_cells }))
@@ -360,7 +364,8 @@ impl Parameters {
                 let count: u32 = unsigned_parameter(&given, "buffers", &allowed)?;
                 if !matches!(core_mechanism, Mechanism::Blt { .. }) {
                     return Err(PyValueError::new_err(format!(
-                        "buffers are what the mechanism \"blt\" has; {count} were given with {mechanism:?}"
+                        "buffers are what the mechanism \"blt\" has; {count} were given with {mechanism:?} (leave them out, or \
+                         set buffers=None)"
                     )));
                 }
                 Some(count)

@@ -10,14 +10,11 @@ use pyo3::prelude::*;
 use pyo3::types::{PyAny, PyDict, PyMappingProxy};
 
 use crate::arrays::{Argument, Beyond, float_parameter, integers, unsigned_parameter};
-use crate::counter::ContinualCounter;
 use crate::error::CoreError;
-use crate::join::JoinSize;
 use crate::parameters::{Blueprint, JoinSearch, Kind, Parameters, Search};
 use crate::profile::{join_profile_parameter, profile_parameter};
-use crate::range::{RangeCounter, boxes_of};
-use crate::sketch::CountSketch;
-use crate::vector::ContinualVector;
+use crate::range::boxes_of;
+use crate::structure::Structure;
 
 /// What a structure would cost and how far off it would be, without data.
 ///
@@ -58,9 +55,9 @@ impl Plan {
         let Blueprint::Join(builder) = parameters.blueprint() else {
             return Err(PyTypeError::new_err("not the parameters of a join"));
         };
-        let JoinSearch { profile, confidence } = search;
+        let JoinSearch { profile, confidence, max_cells } = search;
         let profile = profile.get().0;
-        let found = py.detach(|| builder.plan(profile)?.suggest(confidence)).map_err(CoreError)?;
+        let found = py.detach(|| builder.plan(profile)?.suggest(confidence, max_cells)).map_err(CoreError)?;
         Self::new(parameters.with_shape(found.parameters().shape()))
     }
 
@@ -108,7 +105,8 @@ const MINIATURE: u64 = 4096;
 const LEAST_MINIATURE: u64 = 64;
 const CELL_READS: u64 = 1 << 18;
 
-/// Nanoseconds for a cell that is read and bytes of noise for each cell, after `reads` reads of `read` of `size` cells.
+/// Nanoseconds for a cell that is read, and the most bytes of noise for each cell after any of `reads` reads of `read` of
+/// `size` cells.
 fn measure(parameters: &Parameters, size: u64, read: u64, reads: u64) -> PyResult<(f64, f64)> {
     // How often a cell is read decides about its memory: where that is often, fewer cells are taken rather than fewer reads.
     let each = reads as f64 * (read as f64 / size as f64);
@@ -121,7 +119,7 @@ fn measure(parameters: &Parameters, size: u64, read: u64, reads: u64) -> PyResul
     let before = vector.memory();
     // Nothing here is anyone's data, so the noise need not be secret.
     let mut rng = ChaCha12Rng::from_seed([0; 32]);
-    let mut taken = Duration::ZERO;
+    let (mut taken, mut most) = (Duration::ZERO, before);
     for i in 0..count {
         let step = 1 + u128::from(i) * u128::from(parameters.horizon - 1) / u128::from((count - 1).max(1));
         vector.advance(step as u64).map_err(CoreError)?;
@@ -130,8 +128,10 @@ fn measure(parameters: &Parameters, size: u64, read: u64, reads: u64) -> PyResul
         let start = Instant::now();
         vector.release(asked, &mut rng).map_err(CoreError)?;
         taken += start.elapsed();
+        // How many sums of a tree are left after a read depends on the digits of the step: not of one, but of the worst.
+        most = most.max(vector.memory());
     }
-    let noise = vector.memory().saturating_sub(before) as f64 / cells as f64;
+    let noise = (most - before) as f64 / cells as f64;
     Ok((taken.as_nanos() as f64 / (count * some) as f64, noise))
 }
 
@@ -269,22 +269,31 @@ impl Plan {
 
     /// All mechanisms that the budget allows beside each other, and which to choose.
     ///
-    /// Errors are computed; time and memory are measured on a small structure, now and here.
+    /// Errors are computed; time and memory are measured on a small structure, now and here. The choice goes by the error at
+    /// the end alone: blt if it has 0.95 of that of the tree or less. Time is shown but not weighed: a read of one cell alone
+    /// takes several times as long with blt, most of all at long horizons, whose blt has more buffers.
     ///
     /// Parameters
     /// ----------
     /// reads : int, optional
     ///     How many steps are read, evenly over the horizon; the smaller of it and 1000 if it is left out.
     /// keys : int, optional
-    ///     How many cells of a vector or keys of a sketch are read at such a step, at random; everything if it is left out.
+    ///     How many cells of a vector, keys of a sketch or boxes are read at such a step, at random; everything if it is left
+    ///     out. A join is always read whole.
     /// profile : FrequencyProfile or JoinProfile, optional
-    ///     As for `error`.
+    ///     As for `error`: without one the errors of a sketch or join are those of noise alone, to which colliding keys add the
+    ///     same under every mechanism.
     ///
     /// Returns
     /// -------
-    /// Comparison(mechanisms, choice, why): a MechanismPlan(mechanism, buffers, plan, error_now, error_at_end, memory, time,
-    /// variables) for each; errors at 95 %, memory in bytes after these reads, time in nanoseconds a cell that is read. It
-    /// prints as a table.
+    /// Comparison(mechanisms, choice, why, noise_alone): a MechanismPlan(mechanism, buffers, plan, error_now, error_at_end,
+    /// memory, time, variables) for each; errors at 95 %, the most memory in bytes that there is after any of these reads,
+    /// time in nanoseconds a cell that is read; and whether the errors leave out what collides. It prints as a table.
+    ///
+    /// Raises
+    /// ------
+    /// ValueError
+    ///     Unless 1 <= reads <= horizon and keys >= 1; for more keys than a vector has cells; what `error` raises for a profile.
     #[pyo3(signature = (*, reads = None, keys = None, profile = None))]
     fn compare<'py>(
         slf: &Bound<'py, Self>,
@@ -292,19 +301,31 @@ impl Plan {
         keys: Option<&Bound<'py, PyAny>>,
         profile: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let count = |given: Option<&Bound<'py, PyAny>>, name| {
-            let allowed = "None or an integer from 1 to 2^64 - 1";
+        let plan = slf.get();
+        let count = |given: Option<&Bound<'py, PyAny>>, name, most, allowed: &str| {
             let count: Option<u64> = given.map(|given| unsigned_parameter(given, name, allowed)).transpose()?;
-            if count == Some(0) {
-                return Err(PyValueError::new_err(format!("{name} must be {allowed}; 0 was given")));
+            match count {
+                Some(count) if !(1..=most).contains(&count) => {
+                    Err(PyValueError::new_err(format!("{name} must be {allowed}; {count} was given")))
+                }
+                _ => Ok(count),
             }
-            Ok(count)
         };
-        let (reads, keys) = (count(reads, "reads")?, count(keys, "keys")?);
+        let horizon = plan.parameters.horizon;
+        let allowed = format!("None or a number of steps from 1 to the horizon, {horizon}");
+        let reads = count(reads, "reads", horizon, &allowed)?;
+        let keys = match plan.parameters.kind() {
+            Kind::Counter | Kind::Vector => {
+                let cells = plan.plan.cells();
+                count(keys, "keys", cells, &format!("None or a number of cells from 1 to all, {cells}"))?
+            }
+            _ => count(keys, "keys", u64::MAX, "None or an integer from 1 to 2^64 - 1")?,
+        };
         python(slf.py(), "compare")?.call1((slf, reads, keys, profile))
     }
 
-    /// Nanoseconds for a cell that is read, and bytes after these reads: measured on a small structure with the same noise.
+    /// Nanoseconds for a cell that is read, and the most bytes after any of these reads: measured on a small structure with the
+    /// same noise.
     fn _measure(&self, py: Python<'_>, reads: u64, keys: Option<u64>) -> PyResult<(f64, u64)> {
         let size = self.plan.cells();
         let read = match (keys, &self.range) {
@@ -404,10 +425,11 @@ impl Plan {
         self.plan.lattice_step()
     }
 
-    /// A bound on the memory in bytes, whenever the structure is read, if it is always read whole.
+    /// A bound on the memory in bytes, whenever the structure is read, if it is always read whole. Of a RangeCounter, whose
+    /// boxes read their cells one by one even if they are all boxes of a grid: the same as `memory_one_by_one`.
     #[getter]
     fn memory(&self) -> u64 {
-        self.plan.memory_at_most(true)
+        self.plan.memory_at_most(self.range.is_none())
     }
 
     /// Memory in bytes before anything is read.
@@ -542,14 +564,7 @@ impl Plan {
 
     /// Builds the structure: new at each call, with noise of its own.
     fn build(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
-        let parameters = self.parameters.clone();
-        Ok(match parameters.kind() {
-            Kind::Counter => Py::new(py, ContinualCounter::build(parameters)?)?.into_any(),
-            Kind::Vector => Py::new(py, ContinualVector::build(parameters)?)?.into_any(),
-            Kind::Sketch => Py::new(py, CountSketch::build(parameters)?)?.into_any(),
-            Kind::Range => Py::new(py, RangeCounter::build(parameters)?)?.into_any(),
-            Kind::Join => Py::new(py, JoinSize::build(parameters)?)?.into_any(),
-        })
+        crate::store::object(py, Structure::new(self.parameters.clone())?)
     }
 
     fn __eq__(&self, py: Python<'_>, other: &Bound<'_, PyAny>) -> PyResult<bool> {

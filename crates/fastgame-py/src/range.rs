@@ -73,10 +73,10 @@ struct Boxes {
 }
 
 impl RangeCounter {
-    pub(crate) fn build(parameters: Parameters) -> PyResult<Init<Self>> {
-        let own = parameters.own_range().cloned();
-        let structure = Structure::new(parameters)?;
-        let Some(own) = own else { return Err(PyTypeError::new_err("not the parameters of a range counter")) };
+    pub(crate) fn around(structure: Structure) -> PyResult<Init<Self>> {
+        let Some(own) = structure.parameters().own_range().cloned() else {
+            return Err(PyTypeError::new_err("not the parameters of a range counter"));
+        };
         Ok(Init::from(structure).add_subclass(Self { own }))
     }
 
@@ -178,7 +178,7 @@ impl RangeCounter {
         max_weight=1, hash_seed=None, levels=2, estimator='least_squares', mechanism='tree', buffers=None, protect='update', \
         contributions=1, on_excess='error', invalid='raise', insecure_seed=None)")]
     fn new(py: Python<'_>, arguments: Option<&Bound<'_, PyDict>>) -> PyResult<Init<Self>> {
-        Self::build(Parameters::range(py, &Arguments::new(arguments))?)
+        Self::around(Structure::new(Parameters::range(py, &Arguments::new(arguments))?)?)
     }
 
     /// What a range counter with these parameters would cost, without building it: a Plan, whose error is that of a random

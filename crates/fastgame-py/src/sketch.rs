@@ -116,10 +116,10 @@ pub(crate) fn weights(given: Argument<'_>, count: usize, scalar: bool) -> PyResu
 }
 
 impl CountSketch {
-    pub(crate) fn build(parameters: Parameters) -> PyResult<Init<Self>> {
-        let shape = parameters.sketch_shape();
-        let structure = Structure::new(parameters)?;
-        let Some(shape) = shape else { return Err(PyTypeError::new_err("not the parameters of a sketch")) };
+    pub(crate) fn around(structure: Structure) -> PyResult<Init<Self>> {
+        let Some(shape) = structure.parameters().sketch_shape() else {
+            return Err(PyTypeError::new_err("not the parameters of a sketch"));
+        };
         Ok(Init::from(structure).add_subclass(Self { keyer: Keyer::new(shape.hash_seed), shape }))
     }
 }
@@ -131,7 +131,7 @@ impl CountSketch {
         hash_seed=None, mechanism='tree', buffers=None, protect='update', contributions=1, on_excess='error', invalid='raise', \
         insecure_seed=None)")]
     fn new(arguments: Option<&Bound<'_, PyDict>>) -> PyResult<Init<Self>> {
-        Self::build(Parameters::sketch(&Arguments::new(arguments))?)
+        Self::around(Structure::new(Parameters::sketch(&Arguments::new(arguments))?)?)
     }
 
     /// What a sketch with these parameters would cost, without building it: a Plan, whose error is that of an estimate by

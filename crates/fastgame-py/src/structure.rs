@@ -1,16 +1,21 @@
 //! What all structures share: one live mechanism behind a lock, its generator, clock and parameters.
 
+use std::path::PathBuf;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use chacha20::ChaCha12Rng;
 use fastgame_core::rand_core::SeedableRng;
-use fastgame_core::{Cells, ContinualVector, CountSketch, Error, Index, JoinSize, Quantity, RangeCounter, Rows};
+use fastgame_core::{
+    Cells, ContinualVector, CountSketch, Durable, Error, Index, JoinSize, Journal, Quantity, RangeCounter, Rows,
+};
+use fastgame_store::{State, Store};
 use pyo3::prelude::*;
 use pyo3::sync::MutexExt;
+use pyo3::types::PyTuple;
 
 use crate::arrays::{integer_parameter, shown_integer};
-use crate::error::{CopyError, CoreError, HorizonError, StateError, no_entropy};
+use crate::error::{CopyError, CoreError, HorizonError, StateError, StoreError, no_entropy};
 use crate::parameters::{Blueprint, Parameters};
 
 /// Work on more elements than this lets other Python threads run meanwhile.
@@ -26,7 +31,8 @@ pub(crate) struct Structure {
     parameters: Parameters,
     /// The process that made the mechanism, the only one that may use it.
     process: Process,
-    live: Mutex<Live>,
+    is_durable: bool,
+    home: Mutex<Home>,
 }
 
 /// How many forks of Python lie between this process and the one that loaded the module.
@@ -70,53 +76,21 @@ enum Engine {
 /// Python lets the class of an object be changed to one of equal layout; a method then finds the wrong engine.
 const WRONG_ENGINE: Error = Error::Shape { what: "the class of this object was changed; it is not used so" };
 
+/// Runs an expression for whichever structure there is.
+macro_rules! with_engine {
+    ($engine:expr, $name:ident => $body:expr) => {
+        match $engine {
+            Engine::Vector($name) => $body,
+            Engine::Sketch($name) => $body,
+            Engine::Range($name) => $body,
+            Engine::Join($name) => $body,
+        }
+    };
+}
+
 impl Live {
-    fn vector(&self) -> &ContinualVector {
-        match &self.engine {
-            Engine::Vector(vector) => vector,
-            Engine::Sketch(sketch) => sketch.vector(),
-            Engine::Range(range) => range.vector(),
-            Engine::Join(join) => join.vector(),
-        }
-    }
-
-    fn advance(&mut self, to: u64) -> Result<(), Error> {
-        match &mut self.engine {
-            Engine::Vector(vector) => vector.advance(to),
-            Engine::Sketch(sketch) => sketch.advance(to),
-            Engine::Range(range) => range.advance(to),
-            Engine::Join(join) => join.advance(to),
-        }
-    }
-
-    fn memory(&self) -> usize {
-        match &self.engine {
-            Engine::Vector(vector) => vector.memory(),
-            Engine::Sketch(sketch) => sketch.memory(),
-            Engine::Range(range) => range.memory(),
-            Engine::Join(join) => join.memory(),
-        }
-    }
-}
-
-/// Runs a call under a lock; `work` elements of it decide whether other threads may run meanwhile.
-pub(crate) fn locked<L: Send, T: Send>(
-    py: Python<'_>,
-    lock: &Mutex<L>,
-    work: usize,
-    call: impl FnOnce(&mut L) -> T + Send,
-) -> PyResult<T> {
-    let poisoned =
-        || StateError(py, "an earlier call on this structure was interrupted by a fault; it is not used again");
-    if work > DETACH_ABOVE {
-        py.detach(|| lock.lock().map(|mut inner| call(&mut inner)).map_err(|_| ())).map_err(|()| poisoned())
-    } else {
-        lock.lock_py_attached(py).map(|mut inner| call(&mut inner)).map_err(|_| poisoned())
-    }
-}
-
-impl Structure {
-    pub(crate) fn new(parameters: Parameters) -> PyResult<Self> {
+    /// A new structure. Its generator follows from the seed, if there is one.
+    pub(crate) fn new(parameters: &Parameters) -> PyResult<Self> {
         let (kind, seed) = (parameters.kind().name(), parameters.insecure_seed);
         let (engine, insecure_key) = match parameters.blueprint() {
             Blueprint::Vector(builder) => {
@@ -144,16 +118,165 @@ impl Structure {
                 key
             }
         };
-        let live = Live { engine, rng: ChaCha12Rng::from_seed(key), dropped: 0 };
-        Ok(Self { parameters, process: Process::current(), live: Mutex::new(live) })
+        Ok(Self { engine, rng: ChaCha12Rng::from_seed(key), dropped: 0 })
+    }
+
+    /// Goes on after so many calls of a former process: nothing that those may have drawn is drawn again, even with a seed.
+    pub(crate) fn skip_streams(&mut self, calls: u64) {
+        self.rng.set_stream(calls);
+    }
+
+    fn vector(&self) -> &ContinualVector {
+        match &self.engine {
+            Engine::Vector(vector) => vector,
+            Engine::Sketch(sketch) => sketch.vector(),
+            Engine::Range(range) => range.vector(),
+            Engine::Join(join) => join.vector(),
+        }
+    }
+
+    fn advance(&mut self, to: u64) -> Result<(), Error> {
+        with_engine!(&mut self.engine, engine => engine.advance(to))
+    }
+
+    fn memory(&self) -> usize {
+        with_engine!(&self.engine, engine => engine.memory())
+    }
+}
+
+/// What a store keeps.
+impl State for Live {
+    fn parameters(&self) -> Vec<(&'static str, String)> {
+        with_engine!(&self.engine, engine => engine.named_parameters())
+    }
+
+    fn noise_numbers(&self) -> Vec<f64> {
+        with_engine!(&self.engine, engine => Durable::noise_numbers(engine))
+    }
+
+    fn keep_journal(&mut self) {
+        with_engine!(&mut self.engine, engine => Durable::keep_journal(engine));
+    }
+
+    fn take_journal(&mut self) -> Journal {
+        with_engine!(&mut self.engine, engine => Durable::take_journal(engine))
+    }
+
+    fn replay(&mut self, records: &[u8]) -> Result<(), Error> {
+        with_engine!(&mut self.engine, engine => Durable::replay(engine, records))
+    }
+
+    fn check_whole(&self) -> Result<(), Error> {
+        with_engine!(&self.engine, engine => Durable::check_whole(engine))
+    }
+
+    fn image(&self, each: &mut dyn FnMut(&[u8]) -> fastgame_store::Result<()>) -> fastgame_store::Result<()> {
+        with_engine!(&self.engine, engine => Durable::image(engine, each))
+    }
+
+    fn now(&self) -> u64 {
+        self.vector().now()
+    }
+
+    fn is_sealed(&self) -> bool {
+        self.vector().is_sealed()
+    }
+
+    fn dropped(&self) -> u64 {
+        self.dropped
+    }
+
+    fn set_dropped(&mut self, dropped: u64) {
+        self.dropped = dropped;
+    }
+}
+
+/// Where a structure lives.
+pub(crate) struct Home {
+    place: Place,
+    is_closed: bool,
+}
+
+#[expect(clippy::large_enum_variant, reason = "there is one a structure, and the fast one is not boxed")]
+enum Place {
+    Memory(Live),
+    Store(Store<Live>),
+}
+
+impl Home {
+    fn live(&self) -> &Live {
+        match &self.place {
+            Place::Memory(live) => live,
+            Place::Store(store) => store.state(),
+        }
+    }
+
+    /// What must not be closed.
+    fn open(&mut self) -> Result<&mut Place, &'static str> {
+        if self.is_closed { Err("this structure was closed; it is not used again") } else { Ok(&mut self.place) }
+    }
+
+    fn store(&self) -> Option<&Store<Live>> {
+        match &self.place {
+            Place::Store(store) => Some(store),
+            Place::Memory(_) => None,
+        }
+    }
+
+    fn close(&mut self) -> fastgame_store::Result<()> {
+        match &mut self.place {
+            Place::Store(store) if !self.is_closed => {
+                self.is_closed = true;
+                store.close()
+            }
+            _ => {
+                self.is_closed = true;
+                Ok(())
+            }
+        }
+    }
+}
+
+/// Runs a call under a lock; `work` elements of it decide whether other threads may run meanwhile.
+pub(crate) fn locked<L: Send, T: Send>(
+    py: Python<'_>,
+    lock: &Mutex<L>,
+    work: usize,
+    call: impl FnOnce(&mut L) -> T + Send,
+) -> PyResult<T> {
+    let poisoned =
+        || StateError(py, "an earlier call on this structure was interrupted by a fault; it is not used again");
+    if work > DETACH_ABOVE {
+        py.detach(|| lock.lock().map(|mut inner| call(&mut inner)).map_err(|_| ())).map_err(|()| poisoned())
+    } else {
+        lock.lock_py_attached(py).map(|mut inner| call(&mut inner)).map_err(|_| poisoned())
+    }
+}
+
+impl Structure {
+    /// A structure in memory.
+    pub(crate) fn new(parameters: Parameters) -> PyResult<Self> {
+        let live = Live::new(&parameters)?;
+        Ok(Self::at(parameters, Place::Memory(live)))
+    }
+
+    /// A structure in a store.
+    pub(crate) fn durable(parameters: Parameters, store: Store<Live>) -> Self {
+        Self::at(parameters, Place::Store(store))
+    }
+
+    fn at(parameters: Parameters, place: Place) -> Self {
+        let is_durable = matches!(place, Place::Store(_));
+        let home = Mutex::new(Home { place, is_closed: false });
+        Self { parameters, process: Process::current(), is_durable, home }
     }
 
     pub(crate) fn parameters(&self) -> &Parameters {
         &self.parameters
     }
 
-    /// Runs one core call under the lock, in the process that made the mechanism.
-    fn with<T: Send>(&self, py: Python<'_>, work: usize, call: impl FnOnce(&mut Live) -> T + Send) -> PyResult<T> {
+    /// Runs something under the lock, in the process that made the mechanism.
+    fn at_home<T: Send>(&self, py: Python<'_>, work: usize, call: impl FnOnce(&mut Home) -> T + Send) -> PyResult<T> {
         // Before the lock: a fork may have copied it while it was held.
         if Process::current() != self.process {
             return Err(CopyError(
@@ -163,7 +286,32 @@ impl Structure {
                  of its own",
             ));
         }
-        locked(py, &self.live, work, call)
+        // A disk is waited for without holding others up.
+        locked(py, &self.home, if self.is_durable { usize::MAX } else { work }, call)
+    }
+
+    /// Runs one core call; what it does is on the disk, if the structure has a store, before its result is here.
+    fn with<T: Send>(&self, py: Python<'_>, work: usize, call: impl FnOnce(&mut Live) -> T + Send) -> PyResult<T> {
+        let called = self.at_home(py, work, |home| match home.open()? {
+            Place::Memory(live) => Ok::<_, &str>(Ok(call(live))),
+            Place::Store(store) => Ok(store.call(call)),
+        })?;
+        called.map_err(|message| StateError(py, message))?.map_err(|error| StoreError(error).into())
+    }
+
+    /// Runs something on the store, of which there is one.
+    fn with_store<T: Send>(
+        &self,
+        py: Python<'_>,
+        call: impl FnOnce(&mut Store<Live>) -> fastgame_store::Result<T> + Send,
+    ) -> PyResult<T> {
+        let called = self.at_home(py, 0, |home| match home.open()? {
+            Place::Store(store) => Ok(call(store)),
+            Place::Memory(_) => {
+                Err("this structure is in memory alone; make it with fastgame.open to keep it in a file")
+            }
+        })?;
+        called.map_err(|message| StateError(py, message))?.map_err(|error| StoreError(error).into())
     }
 
     /// Adds rows, and counts what was dropped for the operator.
@@ -285,8 +433,13 @@ impl Structure {
         self.with(py, work, call)?.map_err(|error| CoreError(error).into())
     }
 
+    /// Looks at what is public, also after the end.
     fn read<T: Send>(&self, py: Python<'_>, read: impl FnOnce(&ContinualVector) -> T + Send) -> PyResult<T> {
-        self.with(py, 0, |live| read(live.vector()))
+        self.look(py, |live| read(live.vector()))
+    }
+
+    fn look<T: Send>(&self, py: Python<'_>, look: impl FnOnce(&Live) -> T + Send) -> PyResult<T> {
+        self.at_home(py, 0, |home| look(home.live()))
     }
 }
 
@@ -375,13 +528,13 @@ impl Structure {
     /// Memory in use, in bytes. It depends on what was read and when, not on data.
     #[getter]
     fn memory(&self, py: Python<'_>) -> PyResult<usize> {
-        self.with(py, 0, |live| live.memory())
+        self.look(py, Live::memory)
     }
 
     /// How many elements invalid="drop" has left out. NOT PRIVATE: for the operator alone, never to be published.
     #[getter]
     fn dropped(&self, py: Python<'_>) -> PyResult<u64> {
-        self.with(py, 0, |live| live.dropped)
+        self.look(py, |live| live.dropped)
     }
 
     /// The standard deviation of the noise of a release at the present step, in the units of the values.
@@ -415,6 +568,69 @@ impl Structure {
             let to = to.unwrap_or_else(|| live.vector().now() + 1);
             live.advance(to)
         })
+    }
+
+    /// The file that keeps the structure; None for one in memory alone.
+    #[getter]
+    fn path(&self, py: Python<'_>) -> PyResult<Option<PathBuf>> {
+        self.at_home(py, 0, |home| home.store().map(|store| store.path().to_owned()))
+    }
+
+    /// How many calls the store has written down in its whole life; None for a structure in memory alone.
+    ///
+    /// Note it elsewhere, and give it to `fastgame.open(expect_generation=)`: an older copy of the file is then refused.
+    #[getter]
+    fn generation(&self, py: Python<'_>) -> PyResult<Option<u64>> {
+        self.at_home(py, 0, |home| home.store().map(Store::generation))
+    }
+
+    /// Waits until all that was done is on the disk. Needed with sync="reads" alone.
+    ///
+    /// Raises
+    /// ------
+    /// StateError
+    ///     The structure is in memory alone, or was closed.
+    /// OSError
+    ///     The disk failed; the object is not used again.
+    fn sync(&self, py: Python<'_>) -> PyResult<()> {
+        self.with_store(py, Store::sync)
+    }
+
+    /// Writes the whole state into a new file in place of the old one, which opens faster than a long journal.
+    ///
+    /// Done now and then without being asked: the journal is at most about as long as the state, or 1 MiB.
+    ///
+    /// Raises
+    /// ------
+    /// StateError
+    ///     The structure is in memory alone, or was closed.
+    /// OSError
+    ///     There is no room for a new file, or no permission to make one; the old one goes on.
+    fn checkpoint(&self, py: Python<'_>) -> PyResult<()> {
+        self.with_store(py, Store::checkpoint)
+    }
+
+    /// Ends the use of the structure: with a store, what was done is synced and the file let go. Closing twice is allowed.
+    fn close(&self, py: Python<'_>) -> PyResult<()> {
+        self.at_home(py, usize::MAX, Home::close)?.map_err(|error| StoreError(error).into())
+    }
+
+    fn __enter__(slf: Bound<'_, Self>) -> Bound<'_, Self> {
+        slf
+    }
+
+    #[pyo3(signature = (*_error))]
+    fn __exit__(&self, py: Python<'_>, _error: &Bound<'_, PyTuple>) -> PyResult<()> {
+        self.close(py)
+    }
+
+    /// Lets what is done be written as one, by `_commit`; nothing that is answered until then may leave. For `replay`.
+    fn _hold(&self, py: Python<'_>) -> PyResult<()> {
+        self.with_store(py, Store::hold)
+    }
+
+    fn _commit(&self, py: Python<'_>) -> PyResult<()> {
+        self.with_store(py, Store::commit)
     }
 
     fn __repr__(&self, py: Python<'_>) -> PyResult<String> {

@@ -58,9 +58,10 @@ pub(crate) struct ContinualVector {
 }
 
 impl ContinualVector {
-    pub(crate) fn build(parameters: Parameters) -> PyResult<Init<Self>> {
+    pub(crate) fn around(structure: Structure) -> PyResult<Init<Self>> {
+        let parameters = structure.parameters();
         let own = Self { size: parameters.cells(), max_norm: parameters.max_norm() };
-        Ok(Init::from(Structure::new(parameters)?).add_subclass(own))
+        Ok(Init::from(structure).add_subclass(own))
     }
 }
 
@@ -70,7 +71,7 @@ impl ContinualVector {
     #[pyo3(signature = (size, **arguments), text_signature = "(size, *, horizon, privacy, max_norm=1.0, \
         mechanism='tree', buffers=None, protect='update', contributions=1, on_excess='error', invalid='raise', insecure_seed=None)")]
     fn new(size: &Bound<'_, PyAny>, arguments: Option<&Bound<'_, PyDict>>) -> PyResult<Init<Self>> {
-        Self::build(Parameters::vector(size, &Arguments::new(arguments))?)
+        Self::around(Structure::new(Parameters::vector(size, &Arguments::new(arguments))?)?)
     }
 
     /// What a vector with these parameters would cost, without building it: a Plan.
@@ -100,7 +101,7 @@ impl ContinualVector {
     /// indices : int or array of int
     ///     The cells, 0 to size - 1. Those that stand twice are added first.
     /// values : float or array of float, default 1.0
-    ///     One for all, or one for each index. The L2 norm of all together is at most max_norm.
+    ///     One for all, or one for each index. The L2 norm of all together (under PureDp the L1 norm) is at most max_norm.
     ///
     /// Raises
     /// ------

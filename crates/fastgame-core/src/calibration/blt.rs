@@ -34,11 +34,11 @@ impl Blt {
     /// of that with the best number (for `Unit::Update`).
     ///
     /// # Errors
-    /// [`Error::Parameter`] for a number of buffers that there are no parameters for.
+    /// [`Error::Buffers`] for a number of buffers that there are no parameters for.
     pub(crate) fn new(horizon: Horizon, buffers: Option<u32>) -> Result<Self> {
         let levels = horizon.levels() as usize;
         let steps = horizon.steps();
-        let objective = |blt: &Self| blt.variance(steps) * blt.update(steps);
+        let objective = |blt: &Self| blt.variance(steps) * blt.tau_update(steps);
         // Of this many buffers those for the power of two above or below the horizon, whichever is better.
         let with = |buffers: usize| {
             let rows = [ROWS[levels].get(buffers - 1), ROWS[levels.saturating_sub(1)].get(buffers - 1)];
@@ -46,11 +46,9 @@ impl Blt {
             found.min_by(|a, b| objective(a).total_cmp(&objective(b)))
         };
         if let Some(buffers) = buffers {
-            return (buffers as usize).checked_sub(1).and_then(|_| with(buffers as usize)).ok_or(Error::Parameter {
-                name: "buffers",
-                given: buffers.into(),
-                allowed: "a number that there are parameters for (1 to 10, at short horizons fewer, none at horizon 1), or left \
-                          out",
+            return (buffers as usize).checked_sub(1).and_then(|_| with(buffers as usize)).ok_or_else(|| {
+                let most = ROWS[levels].len().max(ROWS[levels.saturating_sub(1)].len()) as u32;
+                Error::Buffers { given: buffers, most, horizon: steps }
             });
         }
         let all = || core::iter::once(Self { row: &[] }).chain((1..=ROWS[levels].len()).filter_map(with));
@@ -86,7 +84,7 @@ impl Blt {
     }
 
     /// The squared sensitivity to an update, for a unit of norm one: `|c|^2` over `steps` coefficients.
-    pub(crate) fn update(&self, steps: u64) -> f64 {
+    pub(crate) fn tau_update(&self, steps: u64) -> f64 {
         Strategy::new(self.row).correlation(steps, 0)
     }
 
@@ -96,7 +94,7 @@ impl Blt {
     /// The shift is `c_j - c_{j-l}`, of squared norm `f(l) = |c|^2_T + |c|^2_{T-l} - 2 sum_j c_j c_{j+l}`; later insertions cut it off.
     /// Both sums decrease as `l` grows, so `f <= |c|^2_T + |c|^2_{T-a} - 2 sum_j c_j c_{j+b}` for `a <= l <= b`: intervals are
     /// halved until that is close to a value of `f`. At most 0.4 ms (10 buffers); `docs/proof-blt.md`, section 4.
-    pub(crate) fn lifetime(&self, steps: u64) -> f64 {
+    pub(crate) fn tau_lifetime(&self, steps: u64) -> f64 {
         let strategy = Strategy::new(self.row);
         let all = strategy.correlation(steps, 0);
         // |c|^2_{T-l} and the correlation at lag l.
@@ -236,5 +234,7 @@ impl Root {
     }
 }
 
+#[cfg(test)]
+pub(crate) mod testing;
 #[cfg(test)]
 mod tests;

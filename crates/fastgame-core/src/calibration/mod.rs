@@ -14,7 +14,7 @@ use crate::error::{Error, Result};
 use crate::math::sqrt;
 use crate::privacy::Loss;
 use crate::release_law::ReleaseLaw;
-use crate::time::Horizon;
+use crate::time::{Horizon, planned_step};
 
 /// The most buffers of a BLT.
 pub const MAX_BUFFERS: usize = blt_table::MAX_BUFFERS;
@@ -121,15 +121,17 @@ impl Calibration {
         self.scale * core::f64::consts::FRAC_1_SQRT_2
     }
 
-    /// The standard deviation of the noise of a release at a step, `1..=horizon`: `s sqrt(h + 1)` at each step of a tree; that
-    /// of a BLT grows.
-    pub fn release_std_at(&self, step: u64) -> f64 {
-        self.release_law(step).std()
+    /// The standard deviation of the noise of a release at a step: `s sqrt(h + 1)` at each step of a tree; that of a BLT grows.
+    ///
+    /// # Errors
+    /// [`Error::Parameter`] unless the step is from 1 to the horizon.
+    pub fn release_std_at(&self, step: u64) -> Result<f64> {
+        Ok(self.release_law(planned_step(step, self.horizon.steps())?).std())
     }
 
     /// The standard deviation of the noise of a release at the last step, where it is largest.
     pub fn release_std(&self) -> f64 {
-        self.release_std_at(self.horizon.steps())
+        self.release_law(self.horizon.steps()).std()
     }
 
     /// How many 8-byte words the values of a cell take at most, and the words in front of them if it is read on its own.
@@ -152,7 +154,7 @@ impl Calibration {
         }
     }
 
-    /// The law of the noise of a release at a step; a tree's is the same at each.
+    /// The law of the noise of a release at a step from 1 to the horizon; a tree's is the same at each.
     pub(crate) fn release_law(&self, step: u64) -> ReleaseLaw {
         let nodes = self.levels() + 1;
         match self.kind {
@@ -173,8 +175,8 @@ const ROUNDING: f64 = 1.0 + 1.0 / (1u64 << 44) as f64;
 /// fall on the same cell and step, so the norms add up).
 ///
 /// # Errors
-/// [`Error::Parameter`] for zero contributions, for `tree-paper` with a horizon of one step, for a pure budget with a Gaussian
-/// mechanism, and for a number of buffers that there are no parameters for.
+/// [`Error::Parameter`] for zero contributions and for `tree-paper` with a horizon of one step, [`Error::Unsupported`] for a
+/// pure budget with a Gaussian mechanism, and [`Error::Buffers`] for a number of buffers that there are no parameters for.
 pub(crate) fn scale(
     loss: Loss,
     mechanism: Mechanism,
@@ -215,8 +217,8 @@ pub(crate) fn scale(
         (Mechanism::Blt { buffers }, unit) => {
             let blt = Blt::new(horizon, buffers)?;
             let tau = match unit {
-                Unit::Update => blt.update(horizon.steps()),
-                Unit::Lifetime => blt.lifetime(horizon.steps()),
+                Unit::Update => blt.tau_update(horizon.steps()),
+                Unit::Lifetime => blt.tau_lifetime(horizon.steps()),
             };
             (Kind::Blt(blt), tau)
         }

@@ -54,7 +54,7 @@ fn a_suggestion_is_the_best_of_all_shapes_but_for_five_percent() {
             (0.5, JoinProfile::new(0.0, 0.0, 0.0).unwrap()),
         ] {
             let start = plan(rho, profile);
-            let suggested = start.suggest(confidence).unwrap();
+            let suggested = start.suggest(confidence, 1 << 30).unwrap();
             let least = (3..=63)
                 .step_by(2)
                 .flat_map(|depth| (5..=30).step_by(2).map(move |bits| (depth, 1usize << bits)))
@@ -71,17 +71,45 @@ fn a_suggestion_is_the_best_of_all_shapes_but_for_five_percent() {
     }
     // A higher confidence is worth more rows.
     let depth = |confidence| {
-        plan(0.5, JoinProfile::uniform(1e6, 1e6, 1000).unwrap()).suggest(confidence).unwrap().parameters().shape().depth
+        plan(0.5, JoinProfile::uniform(1e6, 1e6, 1000).unwrap())
+            .suggest(confidence, 1 << 30)
+            .unwrap()
+            .parameters()
+            .shape()
+            .depth
     };
     assert!(depth(0.9) == 3 && depth(0.99) == 5 && depth(1.0 - 1e-9) > 9);
 }
 
 #[test]
+fn a_suggestion_has_no_more_cells_than_it_may_have() {
+    // Worth any width, and depth as well.
+    let profile = JoinProfile::new(1e30, 1e30, 1e6).unwrap();
+    let start = plan(1e9, profile);
+    for max_cells in [192, 193, 1000, 1 << 14, 1 << 24, 1 << 40, u64::MAX] {
+        let suggested = start.suggest(0.999, max_cells).unwrap();
+        let cells = suggested.vector().cells();
+        assert!(cells <= max_cells && cells >= 96 * (max_cells / 192).min(1 << 23), "{max_cells}: {cells}");
+        let least = (3..=63)
+            .step_by(2)
+            .flat_map(|depth| (5..=30).map(move |bits| (depth, 1usize << bits)))
+            .filter(|&(depth, width)| 2 * (depth * width) as u64 <= max_cells)
+            .map(|(depth, width)| start.parameters().clone().depth(depth).width(width).plan(profile).unwrap())
+            .map(|plan| plan.error(0.999).unwrap())
+            .fold(f64::INFINITY, f64::min);
+        assert!(suggested.error(0.999).unwrap() <= 1.05 * least * (1.0 + 1e-9), "{max_cells}");
+    }
+    for max_cells in [0, 3, 191] {
+        assert!(matches!(start.suggest(0.9, max_cells), Err(Error::Parameter { name: "max_cells", .. })));
+    }
+}
+
+#[test]
 fn a_budget_that_is_too_small_is_told_from_one_that_is_not() {
     let large = JoinProfile::uniform(1e6, 1e6, 1000).unwrap();
-    assert!(plan(0.5, large).suggest(0.95).unwrap().is_useful());
+    assert!(plan(0.5, large).suggest(0.95, 1 << 30).unwrap().is_useful());
     let small = JoinProfile::uniform(100.0, 100.0, 50).unwrap();
-    assert!(!plan(0.5, small).suggest(0.95).unwrap().is_useful());
+    assert!(!plan(0.5, small).suggest(0.95, 1 << 30).unwrap().is_useful());
     assert_eq!(plan(0.5, JoinProfile::new(9.0, 9.0, 0.0).unwrap()).relative_std(), f64::INFINITY);
 }
 
@@ -98,7 +126,7 @@ fn profiles_that_no_relations_have_are_refused() {
     let plan = plan(0.5, largest);
     assert!(plan.std().is_finite() && plan.error(0.999_999).unwrap().is_finite() && plan.balanced_width().is_finite());
     for confidence in [0.0, 1.0, f64::NAN] {
-        assert!(plan.error(confidence).is_err() && plan.suggest(confidence).is_err());
+        assert!(plan.error(confidence).is_err() && plan.suggest(confidence, 1 << 30).is_err());
     }
 }
 
@@ -109,7 +137,7 @@ fn a_plan_may_be_of_another_step_and_of_many_estimates() {
     for step in [1, 1 << 20] {
         let at = plan.at(step).unwrap();
         assert_eq!((at.std(), at.terms(), at.error(0.9)), (plan.std(), plan.terms(), plan.error(0.9)));
-        assert_eq!(at.suggest(0.95).unwrap().std(), plan.suggest(0.95).unwrap().std());
+        assert_eq!(at.suggest(0.95, 1 << 30).unwrap().std(), plan.suggest(0.95, 1 << 30).unwrap().std());
     }
     for step in [0, (1 << 20) + 1] {
         assert!(plan.at(step).is_err());

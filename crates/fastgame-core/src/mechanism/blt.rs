@@ -128,7 +128,7 @@ impl Jumps {
     }
 
     #[inline(never)]
-    fn keep(&mut self, skipped: u64, jump: &Jump) {
+    fn put(&mut self, skipped: u64, jump: &Jump) {
         let (place, d) = (self.place(skipped), self.buffers);
         self.lengths[place] = (skipped, jump.rank);
         let numbers = &mut self.numbers[place * d * (d + 1)..][..d * (d + 1)];
@@ -188,6 +188,8 @@ pub(crate) struct BltProcess {
     jumps: Jumps,
 }
 
+const _: () = assert!(MAX_BUFFERS == 10, "`with_constant!` lists the numbers of buffers below MAX_BUFFERS");
+
 /// Runs an expression with the number of buffers as a constant, so that loops over buffers are unrolled.
 macro_rules! with_constant {
     ($buffers:expr, $name:ident => $body:expr) => {
@@ -241,7 +243,7 @@ impl BltProcess {
         reading
     }
 
-    /// One read from a state, as a linear map of the normals that it takes.
+    /// The read that a move asks for.
     #[inline]
     fn step(&self, Move { skipped, .. }: Move, state: &Buffers, normal: impl FnMut() -> f64) -> Reading {
         with_constant!(self.blt.buffers(), D => {
@@ -264,9 +266,20 @@ impl BltProcess {
         state: &Buffers,
         normal: impl FnMut() -> f64,
     ) -> Reading {
-        let mut own = Jumps::new(D, 1);
-        own.keep(skipped, &Jump::new(&self.blt, &self.logs, self.scale, skipped));
-        self.read::<D>(own.get(skipped), state, normal)
+        self.read::<D>(self.on_its_own(skipped).get(skipped), state, normal)
+    }
+
+    fn jump(&self, skipped: u64) -> Jump {
+        Jump::new(&self.blt, &self.logs, self.scale, skipped)
+    }
+
+    /// A jump that has no place among the others.
+    #[cold]
+    #[inline(never)]
+    fn on_its_own(&self, skipped: u64) -> Jumps {
+        let mut own = Jumps::new(self.blt.buffers(), 1);
+        own.put(skipped, &self.jump(skipped));
+        own
     }
 }
 
@@ -289,8 +302,8 @@ impl Process for BltProcess {
             None => Move { first: true, skipped: step - 1 },
         };
         if step_move.skipped > 0 && self.jumps.get(step_move.skipped).is_none() {
-            let jump = Jump::new(&self.blt, &self.logs, self.scale, step_move.skipped);
-            self.jumps.keep(step_move.skipped, &jump);
+            let jump = self.jump(step_move.skipped);
+            self.jumps.put(step_move.skipped, &jump);
         }
         Some(step_move)
     }
@@ -325,8 +338,16 @@ impl Process for BltProcess {
         rng: &mut impl Rng,
     ) {
         let row = self.blt.row();
-        let jump = if step_move.skipped > 0 { self.jumps.get(step_move.skipped) } else { None };
-        debug_assert!(jump.is_some() || step_move.skipped == 0, "the move has just been made");
+        let own;
+        let jump = match (step_move.skipped, self.jumps.get(step_move.skipped)) {
+            (0, _) => None,
+            (_, Some(jump)) => Some(jump),
+            // Another length has taken its place.
+            (skipped, None) => {
+                own = self.on_its_own(skipped);
+                own.get(skipped)
+            }
+        };
         let (decay, columns) = jump.map_or((&[][..], &[][..]), |jump| (jump.decay, jump.columns));
         let rank = columns.len() / row.len().max(1);
         let Some((values, states)) = drawn.split_last_mut() else { return };
@@ -371,6 +392,10 @@ impl Process for BltProcess {
     #[inline]
     fn noise(value: f64) -> f64 {
         value
+    }
+
+    fn fits(&self, step: u64, values: usize, now: u64) -> bool {
+        (1..=now).contains(&step) && values == self.blt.buffers() + 1
     }
 
     fn bytes(&self) -> usize {

@@ -11,6 +11,7 @@ use rand_core::Rng;
 use super::store::{PackedStore, Record};
 use super::{After, Drawn, Process};
 use crate::error::{Error, Result, reserved};
+use crate::journal::{self, Reader, VARINT, Write, unfit};
 use crate::noise::Stored;
 
 /// How many elements the buffers of a read keep room for between reads.
@@ -296,28 +297,10 @@ impl<P: Process> CellNoise<P> {
     pub(crate) fn commit(&mut self) -> &[f64] {
         let Self { blocks, cells, pending, .. } = self;
         for CellDraw { cell, after, is_new, drawn } in pending.cells.drain(..) {
-            if !is_new {
-                cells.replace(cell, after.head, after.keep, drawn.values());
-                continue;
-            }
-            // The cell leaves the sweeps of its block and takes with it what it keeps from them.
-            let index = block_of(blocks, cell);
-            let block = &mut blocks[index];
-            let i = (cell - block.start) as usize;
-            let kept = block.swept.iter().flat_map(|swept| &swept.stack[..after.keep as usize]);
-            pending.stack.clear();
-            pending.stack.extend(kept.map(|values| values[i]).chain(drawn.values()));
-            cells.replace(cell, after.head, 0, pending.stack.iter().copied());
-            block.held += 1;
-            if block.held == block.len {
-                block.swept = None;
-            }
+            put(blocks, cells, &mut pending.stack, cell, after, is_new, drawn.values());
         }
         for SweepDraw { block, after, mut drawn } in pending.sweeps.drain(..) {
-            let swept = blocks[block].swept.get_or_insert_with(|| Swept { head: after.head, stack: Vec::new() });
-            swept.stack.truncate(after.keep as usize);
-            swept.stack.append(&mut drawn);
-            swept.head = after.head;
+            put_sweep(&mut blocks[block], after, &mut drawn);
             pending.spare = drawn;
         }
         for (place, cell) in pending.repeats.drain(..) {
@@ -345,6 +328,235 @@ impl<P: Process> CellNoise<P> {
         self.pending.values.shrink_to(KEPT_CAPACITY);
     }
 
+    /// At most so many bytes are what `record` writes.
+    pub(crate) fn record_bytes(&self) -> usize {
+        let word = size_of::<u64>() * <P::Value as Stored>::WORDS;
+        let of_cells: usize =
+            self.pending.cells.iter().map(|draw| VARINT + word * draw.drawn.values().count()).sum::<usize>();
+        let of_sweeps =
+            self.pending.sweeps.iter().map(|sweep| 1 + VARINT + word * sweep.drawn.iter().map(Vec::len).sum::<usize>());
+        1 + VARINT + of_cells + of_sweeps.sum::<usize>()
+    }
+
+    /// Writes the pending draws down, in the order of their commit.
+    pub(crate) fn record(&self, out: &mut Vec<u8>) {
+        if !self.pending.cells.is_empty() {
+            out.byte(journal::CELLS);
+            out.number(self.pending.cells.len() as u64);
+            let mut before = 0;
+            for draw in &self.pending.cells {
+                out.cell(draw.cell, &mut before);
+                draw.drawn.values().for_each(|value| out.value(value));
+            }
+        }
+        for sweep in &self.pending.sweeps {
+            out.byte(journal::SWEEP);
+            out.number(sweep.block as u64);
+            sweep.drawn.iter().flatten().for_each(|&value| out.value(value));
+        }
+    }
+
+    /// Does again what a record says of this kind. `step` is the present one, and no noise is beyond `limit`.
+    ///
+    /// # Errors
+    /// [`Error::Journal`] for what no vector would have written, [`Error::Memory`]; the state is not to be used then.
+    pub(crate) fn replay(&mut self, kind: u8, step: u64, limit: f64, from: &mut Reader<'_>) -> Result<()> {
+        match kind {
+            journal::CELLS => self.replay_cells(step, limit, from),
+            journal::SWEEP => self.replay_sweep(step, limit, from),
+            journal::HELD => self.replay_held(step, limit, from),
+            journal::SWEPT => self.replay_swept(step, from),
+            journal::SWEPT_VALUES => self.replay_swept_values(limit, from),
+            _ => Err(unfit("a record of a known kind")),
+        }
+    }
+
+    /// Values of which the last, if it is the noise of a read, is not beyond a limit; others are only finite.
+    fn values_of(count: usize, limit: f64, from: &mut Reader<'_>) -> Result<Vec<P::Value>> {
+        let mut values: Vec<P::Value> = reserved(count)?;
+        for left in (0..count).rev() {
+            let value = from.value()?;
+            let noise = P::noise(value);
+            if !noise.is_finite() || (left == 0 && noise.abs() > limit) {
+                return Err(unfit("noise of a possible size"));
+            }
+            values.push(value);
+        }
+        Ok(values)
+    }
+
+    fn replay_cells(&mut self, step: u64, limit: f64, from: &mut Reader<'_>) -> Result<()> {
+        let Self { process, blocks, cells, pending, size } = self;
+        let mut before = 0;
+        for _ in 0..from.count(1)? {
+            let cell = from.cell(*size, &mut before)?;
+            let block = &blocks[block_of(blocks, cell)];
+            let last = match (cells.get(cell), &block.swept) {
+                (Some(record), _) => Some((record.head(), false)),
+                (None, Some(swept)) => Some((swept.head, true)),
+                (None, None) => None,
+            };
+            let head = last.map(|(head, _)| head);
+            let is_new = last.is_none_or(|(_, is_swept)| is_swept);
+            let step_move = process.next(head, step).ok_or(unfit("a cell that was not read at this step"))?;
+            let after = process.after(step_move, head, step);
+            let drawn = Self::values_of(process.drawn(step_move), limit, from)?;
+            put(blocks, cells, &mut pending.stack, cell, after, is_new, drawn.iter().copied());
+        }
+        Ok(())
+    }
+
+    /// A block, by its number.
+    fn block_index(&self, from: &mut Reader<'_>) -> Result<usize> {
+        let index = usize::try_from(from.number()?).ok().filter(|&index| index < self.blocks.len());
+        index.ok_or(unfit("a block of the vector"))
+    }
+
+    /// A value for each of some cells of a rank: the noise itself on the top of the stack.
+    fn array_of(array: &mut Vec<P::Value>, count: usize, limit: f64, from: &mut Reader<'_>) -> Result<()> {
+        let word = size_of::<u64>() * <P::Value as Stored>::WORDS;
+        if count.checked_mul(word).is_none_or(|bytes| bytes > from.len()) {
+            return Err(unfit("a value for each cell of the block"));
+        }
+        array.try_reserve_exact(count).map_err(|_| Error::Memory)?;
+        for _ in 0..count {
+            let value = from.value()?;
+            let noise = P::noise(value);
+            if noise.is_nan() || noise.abs() > limit {
+                return Err(unfit("noise of a possible size"));
+            }
+            array.push(value);
+        }
+        Ok(())
+    }
+
+    fn replay_sweep(&mut self, step: u64, limit: f64, from: &mut Reader<'_>) -> Result<()> {
+        let index = self.block_index(from)?;
+        let block = &mut self.blocks[index];
+        let last = block.swept.as_ref().map(|swept| swept.head);
+        let shared = self.process.next(last, step).filter(|_| block.held < block.len);
+        let step_move = shared.ok_or(unfit("a block that was not read at this step"))?;
+        let after = self.process.after(step_move, last, step);
+        let mut drawn = Vec::new();
+        for left in (0..self.process.drawn(step_move)).rev() {
+            let mut array = Vec::new();
+            Self::array_of(&mut array, block.len, if left == 0 { limit } else { f64::MAX }, from)?;
+            drawn.push(array);
+        }
+        put_sweep(block, after, &mut drawn);
+        Ok(())
+    }
+
+    fn replay_held(&mut self, now: u64, limit: f64, from: &mut Reader<'_>) -> Result<()> {
+        let mut before = 0;
+        for _ in 0..from.count(1)? {
+            let cell = from.cell(self.size, &mut before)?;
+            let head = from.value()?;
+            let count = from.count(size_of::<u64>() * <P::Value as Stored>::WORDS)?;
+            if !self.process.fits(head, count, now) {
+                return Err(unfit("the state of a cell"));
+            }
+            let values = Self::values_of(count, limit, from)?;
+            let index = block_of(&self.blocks, cell);
+            let block = &mut self.blocks[index];
+            if self.cells.get(cell).is_some() {
+                return Err(unfit("each cell once"));
+            }
+            self.cells.replace(cell, head, 0, values.iter().copied());
+            block.held += 1;
+        }
+        Ok(())
+    }
+
+    fn replay_swept(&mut self, now: u64, from: &mut Reader<'_>) -> Result<()> {
+        let index = self.block_index(from)?;
+        let head = from.value()?;
+        let ranks = usize::try_from(from.number()?).map_err(|_| unfit("the state of a block"))?;
+        let block = &mut self.blocks[index];
+        if !self.process.fits(head, ranks, now) || block.swept.is_some() || block.held == block.len {
+            return Err(unfit("the state of a block"));
+        }
+        let mut stack = reserved(ranks)?;
+        stack.resize_with(ranks, Vec::new);
+        block.swept = Some(Swept { head, stack });
+        Ok(())
+    }
+
+    fn replay_swept_values(&mut self, limit: f64, from: &mut Reader<'_>) -> Result<()> {
+        let index = self.block_index(from)?;
+        let rank = usize::try_from(from.number()?).map_err(|_| unfit("the state of a block"))?;
+        let count = from.count(size_of::<u64>() * <P::Value as Stored>::WORDS)?;
+        let block = &mut self.blocks[index];
+        let stack = block.swept.as_mut().map(|swept| &mut swept.stack).filter(|stack| rank < stack.len());
+        let stack = stack.ok_or(unfit("the state of a block"))?;
+        let limit = if rank + 1 == stack.len() { limit } else { f64::MAX };
+        let array = &mut stack[rank];
+        if count > block.len - array.len() {
+            return Err(unfit("one value for each cell of the block"));
+        }
+        if array.is_empty() {
+            array.try_reserve_exact(block.len).map_err(|_| Error::Memory)?;
+        }
+        Self::array_of(array, count, limit, from)
+    }
+
+    /// Whether what was replayed is a whole state.
+    pub(crate) fn is_whole(&self) -> bool {
+        let whole = |block: &Block<P::Head, P::Value>| match &block.swept {
+            Some(swept) => block.held < block.len && swept.stack.iter().all(|array| array.len() == block.len),
+            None => true,
+        };
+        self.blocks.iter().all(whole)
+    }
+
+    /// Writes the state, in pieces of about `piece` bytes that each are whole records.
+    pub(crate) fn image<E>(
+        &self,
+        piece: usize,
+        each: &mut impl FnMut(&[u8]) -> core::result::Result<(), E>,
+    ) -> core::result::Result<(), E> {
+        let mut out = Vec::new();
+        let word = size_of::<u64>() * <P::Value as Stored>::WORDS;
+        // As many cells as there are, or as a piece holds.
+        let (mut rest, mut records) = (self.cells.held(), self.cells.iter());
+        while rest > 0 {
+            let count = rest.min((piece / 64).max(1) as u64);
+            out.byte(journal::HELD);
+            out.number(count);
+            let mut before = 0;
+            for (cell, record) in records.by_ref().take(count as usize) {
+                out.cell(cell, &mut before);
+                out.value(record.head());
+                out.number(record.values().count() as u64);
+                record.values().for_each(|value| out.value(value));
+            }
+            rest -= count;
+            each(&out)?;
+            out.clear();
+        }
+        for (index, block) in self.blocks.iter().enumerate() {
+            let Some(swept) = &block.swept else { continue };
+            out.byte(journal::SWEPT);
+            out.number(index as u64);
+            out.value(swept.head);
+            out.number(swept.stack.len() as u64);
+            for (rank, array) in swept.stack.iter().enumerate() {
+                for values in array.chunks((piece / word).max(1)) {
+                    out.byte(journal::SWEPT_VALUES);
+                    out.number(index as u64);
+                    out.number(rank as u64);
+                    out.number(values.len() as u64);
+                    values.iter().for_each(|&value| out.value(value));
+                    if out.len() >= piece {
+                        each(&out)?;
+                        out.clear();
+                    }
+                }
+            }
+        }
+        if out.is_empty() { Ok(()) } else { each(&out) }
+    }
+
     /// Memory of the noise in bytes, without what a pending read holds.
     pub(crate) fn bytes(&self) -> usize {
         let swept: usize = self
@@ -356,6 +568,19 @@ impl<P: Process> CellNoise<P> {
             .sum();
         let blocks = self.blocks.capacity() * size_of::<Block<P::Head, P::Value>>();
         self.cells.bytes() + swept + blocks + self.process.bytes()
+    }
+}
+
+#[cfg(test)]
+impl<L: crate::noise::Law> CellNoise<super::tree::Tree<L>> {
+    /// What a restart must not do: of swept blocks only the root and the leaf are kept.
+    pub(crate) fn forget_middle(&mut self) {
+        for swept in self.blocks.iter_mut().filter_map(|block| block.swept.as_mut()) {
+            let (bits, len) = (swept.head.levels.bits(), swept.stack.len());
+            let ends = bits & bits.wrapping_neg() | 1 << bits.ilog2();
+            swept.head.levels = crate::level_set::LevelSet::from_bits(ends);
+            swept.stack.drain(1..len - 1);
+        }
     }
 }
 
@@ -379,6 +604,43 @@ impl<P: Process> CellNoise<P> {
         let swept = block.swept.as_ref()?;
         Some((swept.head, swept.stack.iter().map(|values| values[(cell - block.start) as usize]).collect()))
     }
+}
+
+/// Gives a cell the state after its own draw.
+#[inline]
+fn put<H: Stored, V: Stored>(
+    blocks: &mut [Block<H, V>],
+    cells: &mut PackedStore<H, V>,
+    stack: &mut Vec<V>,
+    cell: u64,
+    after: After<H>,
+    is_new: bool,
+    drawn: impl Iterator<Item = V> + Clone,
+) {
+    if !is_new {
+        cells.replace(cell, after.head, after.keep, drawn);
+        return;
+    }
+    // The cell leaves the sweeps of its block and takes with it what it keeps from them.
+    let index = block_of(blocks, cell);
+    let block = &mut blocks[index];
+    let i = (cell - block.start) as usize;
+    let kept = block.swept.iter().flat_map(|swept| &swept.stack[..after.keep as usize]);
+    stack.clear();
+    stack.extend(kept.map(|values| values[i]).chain(drawn));
+    cells.replace(cell, after.head, 0, stack.iter().copied());
+    block.held += 1;
+    if block.held == block.len {
+        block.swept = None;
+    }
+}
+
+/// Gives the cells of a block without a record the state after their sweep.
+fn put_sweep<H: Copy, V>(block: &mut Block<H, V>, after: After<H>, drawn: &mut Vec<Vec<V>>) {
+    let swept = block.swept.get_or_insert_with(|| Swept { head: after.head, stack: Vec::new() });
+    swept.stack.truncate(after.keep as usize);
+    swept.stack.append(drawn);
+    swept.head = after.head;
 }
 
 #[inline]

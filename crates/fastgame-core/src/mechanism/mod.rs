@@ -63,6 +63,9 @@ pub(crate) trait Process {
     /// The noise that the last value of a stack stands for.
     fn noise(value: Self::Value) -> f64;
 
+    /// Whether a cell that was last read at a step up to `now` can have this head, and so many values.
+    fn fits(&self, head: Self::Head, values: usize, now: u64) -> bool;
+
     /// Memory in bytes beside the cells.
     fn bytes(&self) -> usize {
         0

@@ -63,7 +63,6 @@ impl<H: Stored, V: Stored> Record<'_, H, V> {
     }
 
     /// All values.
-    #[cfg(test)]
     pub(crate) fn values(&self) -> impl Iterator<Item = V> {
         self.words[H::WORDS..].chunks_exact(V::WORDS).map(V::read)
     }
@@ -302,9 +301,15 @@ impl<H: Stored, V: Stored> PackedStore<H, V> {
     }
 
     /// The number of cells that have a record.
-    #[cfg(test)]
     pub(crate) fn held(&self) -> u64 {
         self.held
+    }
+
+    /// All cells that have a record, in order. Time: linear in the pages that there are.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (u64, Record<'_, H, V>)> {
+        let pages = (0u64..).zip(&self.pages).filter(|(_, page)| page.is_some());
+        let cells = pages.flat_map(|(page, _)| page * CELLS_PER_PAGE..((page + 1) * CELLS_PER_PAGE).min(self.size));
+        cells.filter_map(|cell| Some((cell, self.get(cell)?)))
     }
 
     /// The memory in use, in bytes.

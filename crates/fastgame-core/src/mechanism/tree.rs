@@ -157,6 +157,14 @@ impl<L: Law> Process for Tree<L> {
         L::value(sum)
     }
 
+    fn fits(&self, Head { step, levels }: Head, values: usize, now: u64) -> bool {
+        let ends = LevelSet::EMPTY.with(0).with(self.height);
+        (1..=now).contains(&step)
+            && levels.bits() & ends.bits() == ends.bits()
+            && levels.through(self.height) == levels
+            && levels.len() as usize == values
+    }
+
     fn bytes(&self) -> usize {
         self.law.bytes()
     }

@@ -270,6 +270,7 @@ impl RangeCounter {
         let points = Points { coordinates: &coordinates, count };
         let (layout, hash) = (&self.layout, self.hash.as_ref());
         self.vector.add(
+            count.saturating_mul(layout.moved() as usize),
             checked.total,
             |counters| layout.add(counters, hash, &points, weights),
             |each| layout.add_each(hash, &points, weights, each),
@@ -646,8 +647,7 @@ impl RangeCounter {
         Ok(values)
     }
 
-    #[cfg(test)]
-    pub(super) fn vector_mut(&mut self) -> &mut ContinualVector {
+    pub(crate) fn vector_mut(&mut self) -> &mut ContinualVector {
         &mut self.vector
     }
 

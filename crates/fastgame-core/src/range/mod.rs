@@ -67,7 +67,7 @@ impl RangeShape {
     }
 
     /// The sketch that a component may be.
-    fn sketch(&self) -> SketchShape {
+    pub(crate) fn sketch(&self) -> SketchShape {
         let Self { width, depth, max_weight, hash_seed, .. } = *self;
         SketchShape { width, depth, max_weight, hash_seed }
     }

@@ -721,10 +721,10 @@ fn an_update_that_would_overflow_changes_nothing() {
         let mut counter = builder.build_exact().unwrap();
         counter
             .vector_mut()
-            .add(1 << 62, |counters| counters.iter_mut().for_each(|x| *x = i64::MAX - 5), |_| ())
+            .add(0, 1 << 62, |counters| counters.iter_mut().for_each(|x| *x = i64::MAX - 5), |_| ())
             .unwrap();
         // The bound knows nothing of what the counters are now.
-        counter.vector_mut().add((1 << 62) + 100, |_| (), |_| ()).unwrap();
+        counter.vector_mut().add(0, (1 << 62) + 100, |_| (), |_| ()).unwrap();
         let points = [7u64, 1, 7, 1, 30, 2];
         let before = all_cells(&mut counter);
         let result = counter.update(&points, Weights::Each(&[3, 40, 1]));
@@ -748,10 +748,10 @@ fn checked_one_by_one_the_adds_are_the_same() {
         // The bound on the weight of the batches does not fit beside a counter of that size.
         let filled = |edge: i64, cell: usize| {
             let mut counter = builder.build_exact().unwrap();
-            counter.vector_mut().add(edge as u128, |counters| counters[cell] += edge, |_| ()).unwrap();
+            counter.vector_mut().add(0, edge as u128, |counters| counters[cell] += edge, |_| ()).unwrap();
             counter.update(&points, Weights::Each(&weights)).unwrap();
             counter.update(&points, Weights::All(-7)).unwrap();
-            counter.vector_mut().add(0, |counters| counters[cell] -= edge, |_| ()).unwrap();
+            counter.vector_mut().add(0, 0, |counters| counters[cell] -= edge, |_| ()).unwrap();
             let dense = counter.layout().dense();
             assert!(0 < dense && dense < counter.layout().components.len());
             all_cells(&mut counter)

@@ -395,11 +395,11 @@ fn checked_one_by_one_the_adds_are_the_same() {
     partial.update(&keys, Weights::Each(&weights)).unwrap();
     let [fast, checked] = [0, i64::MAX - 5].map(|edge| {
         let mut live = builder(shape(8, 3, 10)).build_exact().unwrap();
-        live.vector.add(edge as u128, |counters| counters[0] += edge, |_| ()).unwrap();
+        live.vector.add(0, edge as u128, |counters| counters[0] += edge, |_| ()).unwrap();
         update_cells(&mut live.vector, first, &inner, &hash, &keys, Weights::Each(&weights)).unwrap();
         update_cells(&mut live.vector, first, &inner, &hash, &keys, Weights::All(-3)).unwrap();
         merge_cells(&mut live.vector, first, &inner, &partial).unwrap();
-        live.vector.add(0, |counters| counters[0] -= edge, |_| ()).unwrap();
+        live.vector.add(0, 0, |counters| counters[0] -= edge, |_| ()).unwrap();
         cells(&mut live)
     });
     assert!(fast[..first].iter().all(|&cell| cell == 0) && fast[first..].iter().any(|&cell| cell != 0));

@@ -58,13 +58,15 @@ impl std::error::Error for Exhausted {}
 pub(crate) struct Failing {
     inner: ChaCha12Rng,
     left: u64,
+    /// How many words it has given.
+    pub(crate) given: u64,
     /// How often it was asked in vain.
     pub(crate) refused: u64,
 }
 
 impl Failing {
     pub(crate) fn after(words: u64, seed: u64) -> Self {
-        Self { inner: rng(seed), left: words, refused: 0 }
+        Self { inner: rng(seed), left: words, given: 0, refused: 0 }
     }
 
     fn take(&mut self) -> Result<&mut ChaCha12Rng, Exhausted> {
@@ -73,6 +75,7 @@ impl Failing {
             return Err(Exhausted);
         }
         self.left -= 1;
+        self.given += 1;
         Ok(&mut self.inner)
     }
 }

@@ -4,34 +4,12 @@ use std::println;
 use std::time::Instant;
 use std::vec::Vec;
 
+use super::testing::*;
 use super::*;
 use crate::calibration::{Mechanism, Sensitivity, Unit, scale, tree};
 use crate::privacy::{Gdp, Loss, Zcdp};
 
 const ONE: Row = &[(0.146771, 6.38903e-3)];
-/// The example of the literature's table: five buffers, `T = 2^20`.
-const TWENTY: Row =
-    &[(0.32917, 0.19074), (0.097093, 0.011114), (0.022616, 5.9054e-4), (0.0052245, 3.104e-5), (0.001541, 1.177e-6)];
-const FORTY: Row = &[
-    (0.261345, 0.0377953),
-    (0.0269005, 0.000371011),
-    (0.00264126, 3.57413e-06),
-    (0.000259212, 3.44248e-08),
-    (2.54155e-05, 3.31339e-10),
-    (2.79981e-06, 2.77755e-12),
-];
-const SIXTY_TWO: Row = &[
-    (0.28459, 0.0516221),
-    (0.0349685, 0.00070198),
-    (0.00402863, 9.3043e-06),
-    (0.000463732, 1.2328e-07),
-    (5.33791e-05, 1.63344e-09),
-    (6.14435e-06, 2.16427e-11),
-    (7.07261e-07, 2.86761e-13),
-    (8.14078e-08, 3.79948e-15),
-    (9.35944e-09, 5.02937e-17),
-    (1.23476e-09, 5.70862e-19),
-];
 
 // mpmath's, in 120 digits, of the f64 inputs, by partial fractions whose roots are bisected between the poles:
 //
@@ -134,7 +112,7 @@ fn the_sensitivity_is_the_norm_of_the_explicit_column() {
         let blt = Blt { row };
         let sums: Vec<f64> = running(explicit_column(row).map(|c| c * c)).take(1 << 16).collect();
         for steps in STEPS {
-            let (closed, sum) = (blt.update(steps), sums[steps as usize - 1]);
+            let (closed, sum) = (blt.tau_update(steps), sums[steps as usize - 1]);
             assert!(close(closed, sum, 1e-12), "{row:?}, T = {steps}: {closed}, not {sum}");
         }
     }
@@ -147,7 +125,7 @@ fn the_sensitivity_is_that_of_the_actual_horizon() {
         for buffers in core::iter::once(None).chain((1..=count).map(Some)) {
             let blt = Blt::new(horizon(steps), buffers).unwrap();
             let sum = running(explicit_column(blt.row()).map(|c| c * c)).nth(steps as usize - 1).unwrap();
-            for (unit, tau) in [(Unit::Update, sum), (Unit::Lifetime, blt.lifetime(steps))] {
+            for (unit, tau) in [(Unit::Update, sum), (Unit::Lifetime, blt.tau_lifetime(steps))] {
                 let of = Sensitivity { l1: 3.0, l2: 2.0 };
                 let loss = Loss::from(Zcdp::new(0.3).unwrap());
                 let found = scale(loss, Mechanism::Blt { buffers }, unit, 3, horizon(steps), of).unwrap();
@@ -157,7 +135,8 @@ fn the_sensitivity_is_that_of_the_actual_horizon() {
                     close(found.scale().powi(2), tau * 36.0 / 0.6, 1e-12) && found.buffers() == Some(blt.buffers())
                 );
                 assert!(found.scale().powi(2) * 0.6 >= found.tau() * 36.0);
-                assert_eq!(found.release_std(), found.release_std_at(steps));
+                assert_eq!(found.release_std_at(steps), Ok(found.release_std()));
+                assert!([0, steps + 1, u64::MAX].into_iter().all(|step| found.release_std_at(step).is_err()));
             }
         }
     }
@@ -167,7 +146,7 @@ fn the_sensitivity_is_that_of_the_actual_horizon() {
 fn closed_forms_agree_with_mpmath() {
     for (row, steps, norm, variance) in GOLDEN {
         let blt = Blt { row };
-        let (got_norm, got_variance) = (blt.update(steps), blt.variance(steps));
+        let (got_norm, got_variance) = (blt.tau_update(steps), blt.variance(steps));
         assert!(close(got_norm, norm, 1e-14), "{} buffers, {steps}: {got_norm:e}, not {norm:e}", row.len());
         assert!(close(got_variance, variance, 1e-14), "{} buffers, {steps}: {got_variance}, not {variance}", row.len());
     }
@@ -247,12 +226,12 @@ fn the_figures_of_the_documentation_are_right() {
         assert!((path * tree::tau_update(h) / unit - exact).abs() < 0.005, "h = {h}, exact");
         for (buffers, want) in (3..).zip(blts) {
             let blt = Blt::new(horizon(steps), Some(buffers)).unwrap();
-            let ratio = blt.variance(steps) * blt.update(steps) / unit;
+            let ratio = blt.variance(steps) * blt.tau_update(steps) / unit;
             assert!((ratio - want).abs() < 0.002, "h = {h}, {buffers} buffers: {ratio}, not {want}");
         }
     }
     for blt in [Blt { row: TWENTY }, Blt::new(horizon(1 << 20), Some(5)).unwrap()] {
-        let product = blt.variance(1 << 20) * blt.update(1 << 20);
+        let product = blt.variance(1 << 20) * blt.tau_update(1 << 20);
         assert!((product - 30.27).abs() < 0.02, "{product}");
     }
 }
@@ -281,7 +260,7 @@ fn a_lifetime_from_the_first_step_is_the_worst() {
         let worst = pairs.map(|(first, end)| of(first, end)).fold(0.0, f64::max);
         let from_first = (2..=steps + 1).map(|end| of(1, end)).fold(0.0, f64::max);
         assert!(close(from_first, worst, 1e-13), "h = {h}: {from_first} from step 1, {worst} from any");
-        let found = Blt { row }.lifetime(steps);
+        let found = Blt { row }.tau_lifetime(steps);
         assert!(
             found >= worst * (1.0 - 1e-13) && found <= worst * (1.0 + 1.001 * LIFETIME_TOLERANCE),
             "{found}, {worst}"
@@ -304,12 +283,12 @@ fn the_sensitivity_to_lifetimes_is_the_largest_over_all_lags() {
             // A lag of all steps: no deletion.
             let truth = (1..=steps as usize).map(at).fold(0.0, f64::max);
             let blt = Blt { row };
-            let found = blt.lifetime(steps);
+            let found = blt.tau_lifetime(steps);
             // The lower end leaves room for rounding alone.
             let allowed = truth * (1.0 - 1e-13)..=truth * (1.0 + 1.001 * LIFETIME_TOLERANCE);
             assert!(allowed.contains(&found), "T = {steps}, {} buffers: {found} for {truth}", row.len());
             // Without a deletion, and without any thought.
-            assert!(found >= blt.update(steps) * (1.0 - 1e-13) && found <= 2.0 * blt.update(steps), "{found}");
+            assert!(found >= blt.tau_update(steps) * (1.0 - 1e-13) && found <= 2.0 * blt.tau_update(steps), "{found}");
         }
     }
 }
@@ -320,13 +299,13 @@ fn the_sensitivity_to_lifetimes_is_the_largest_over_all_lags() {
 fn lifetimes_cost_less_than_twice_an_update() {
     for (h, ratio) in [(10, 1.66), (20, 1.78)] {
         let blt = Blt::new(horizon(1 << h), Some(5)).unwrap();
-        let got = blt.lifetime(1 << h) / blt.update(1 << h);
+        let got = blt.tau_lifetime(1 << h) / blt.tau_update(1 << h);
         assert!((got - ratio).abs() < 0.01, "h = {h}: {got}");
     }
     for (h, row) in rows().filter(|(h, _)| [2, 10, 20, 30, 40, 50, 62].contains(h)) {
         let (blt, steps) = (Blt { row }, 1 << h);
         let start = Instant::now();
-        let ratio = blt.lifetime(steps) / blt.update(steps);
+        let ratio = blt.tau_lifetime(steps) / blt.tau_update(steps);
         println!("h = {h}, {} buffers: {ratio:.4}, {:?}", row.len(), start.elapsed());
         assert!(ratio > 1.0 && ratio < 2.0, "h = {h}, {} buffers: {ratio}", row.len());
     }
@@ -334,7 +313,7 @@ fn lifetimes_cost_less_than_twice_an_update() {
 
 #[test]
 fn the_default_is_the_fewest_buffers_within_a_percent_of_the_best() {
-    let objective = |row: Row, steps: u64| Blt { row }.variance(steps) * Blt { row }.update(steps);
+    let objective = |row: Row, steps: u64| Blt { row }.variance(steps) * Blt { row }.tau_update(steps);
     let around = (1..=62u32).flat_map(|h| [(1u64 << h) - 1, 1 << h, ((1u64 << h) + 1).min(1 << 62)]);
     for steps in around.chain([1000, 8760, 40_000, 525_600, 31_536_000]) {
         let chosen = Blt::new(horizon(steps), None).unwrap();
@@ -354,12 +333,12 @@ fn the_default_is_the_fewest_buffers_within_a_percent_of_the_best() {
 #[test]
 fn one_step_is_the_gaussian_mechanism() {
     let blt = Blt::new(horizon(1), None).unwrap();
-    assert_eq!((blt.buffers(), blt.variance(1), blt.update(1), blt.lifetime(1)), (0, 1.0, 1.0, 1.0));
+    assert_eq!((blt.buffers(), blt.variance(1), blt.tau_update(1), blt.tau_lifetime(1)), (0, 1.0, 1.0, 1.0));
     // Without buffers the noise is fresh at each step, and a unit that stays shows at each.
     for steps in [1, 2, 7, 1 << 40] {
         let blt = Blt { row: &[] };
-        assert_eq!((blt.variance(steps), blt.update(steps)), (1.0, steps as f64));
-        assert!(close(blt.lifetime(steps), steps as f64, 1.001 * LIFETIME_TOLERANCE));
+        assert_eq!((blt.variance(steps), blt.tau_update(steps)), (1.0, steps as f64));
+        assert!(close(blt.tau_lifetime(steps), steps as f64, 1.001 * LIFETIME_TOLERANCE));
     }
 }
 
@@ -367,7 +346,11 @@ fn one_step_is_the_gaussian_mechanism() {
 fn numbers_of_buffers_without_parameters_are_refused() {
     let refused = |steps, buffers| {
         let error = Blt::new(horizon(steps), Some(buffers)).unwrap_err();
-        assert!(matches!(error, Error::Parameter { name: "buffers", .. }), "{error:?}");
+        // As many as are named are allowed, and no more.
+        let Error::Buffers { given, most, horizon: named } = error else { panic!("{error:?}") };
+        assert_eq!((given, named), (buffers, steps));
+        assert!((1..=most).all(|buffers| Blt::new(horizon(steps), Some(buffers)).is_ok()), "{steps}: {most}");
+        assert!(Blt::new(horizon(steps), Some(most + 1)).is_err(), "{steps}: {most}");
         let (mechanism, of) = (Mechanism::Blt { buffers: Some(buffers) }, Sensitivity { l1: 1.0, l2: 1.0 });
         let loss = Loss::from(Gdp::new(1.0).unwrap());
         assert_eq!(scale(loss, mechanism, Unit::Update, 1, horizon(steps), of).unwrap_err(), error);
@@ -375,6 +358,10 @@ fn numbers_of_buffers_without_parameters_are_refused() {
     for (h, rows) in ROWS.iter().enumerate() {
         for buffers in [0, rows.len() as u32 + 1, 255, u32::MAX] {
             refused(1 << h, buffers);
+        }
+        // Between powers of two the parameters of the one below are allowed too.
+        for steps in [(1u64 << h) / 2 + 1, (1 << h) - 1] {
+            (steps > 1).then(|| refused(steps, 255));
         }
         for buffers in 1..=rows.len() as u32 {
             assert_eq!(Blt::new(horizon(1 << h), Some(buffers)).unwrap().buffers(), buffers as usize);

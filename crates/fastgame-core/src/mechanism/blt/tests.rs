@@ -13,34 +13,12 @@ use rand_core::TryRng;
 use rand_distr::{Distribution, StandardNormal};
 
 use super::*;
+use crate::calibration::blt::testing::*;
 use crate::math::erfc;
 use crate::mechanism::cells::{CellNoise, Request};
 use crate::mechanism::testing::*;
 use crate::noise::FailStop;
 use crate::time::Horizon;
-
-const TWENTY: &[(f64, f64)] =
-    &[(0.32917, 0.19074), (0.097093, 0.011114), (0.022616, 5.9054e-4), (0.0052245, 3.104e-5), (0.001541, 1.177e-6)];
-const FORTY: &[(f64, f64)] = &[
-    (0.261345, 0.0377953),
-    (0.0269005, 0.000371011),
-    (0.00264126, 3.57413e-06),
-    (0.000259212, 3.44248e-08),
-    (2.54155e-05, 3.31339e-10),
-    (2.79981e-06, 2.77755e-12),
-];
-const SIXTY_TWO: &[(f64, f64)] = &[
-    (0.28459, 0.0516221),
-    (0.0349685, 0.00070198),
-    (0.00402863, 9.3043e-06),
-    (0.000463732, 1.2328e-07),
-    (5.33791e-05, 1.63344e-09),
-    (6.14435e-06, 2.16427e-11),
-    (7.07261e-07, 2.86761e-13),
-    (8.14078e-08, 3.79948e-15),
-    (9.35944e-09, 5.02937e-17),
-    (1.23476e-09, 5.70862e-19),
-];
 
 /// The parameters of the table, if it has them.
 fn table(levels: u32, buffers: u32) -> Option<Blt> {
@@ -116,7 +94,7 @@ enum Fault {
     Forgets,
 }
 
-/// BLT noise with a fault in its jumps. It also counts the draws for which a jump had to be made anew.
+/// BLT noise with a fault in its jumps. It also counts the draws and sweeps for which a jump had to be made anew.
 struct Faulty {
     inner: BltProcess,
     fault: Fault,
@@ -126,6 +104,12 @@ struct Faulty {
 impl Faulty {
     fn new(blt: Blt, scale: f64, size: u64, fault: Fault) -> Self {
         Self { inner: BltProcess::new(blt, scale, size), fault, missed: 0.into() }
+    }
+
+    fn count_missed(&self, step_move: Move) {
+        if step_move.skipped > 0 && self.inner.jumps.get(step_move.skipped).is_none() {
+            self.missed.set(self.missed.get() + 1);
+        }
     }
 }
 
@@ -156,7 +140,7 @@ impl Process for Faulty {
                     for i in 0..d {
                         jump.columns[i][i] = sqrt(columns.chunks_exact(d).map(|column| column[i] * column[i]).sum());
                     }
-                    self.inner.jumps.keep(step_move.skipped, &jump);
+                    self.inner.jumps.put(step_move.skipped, &jump);
                 }
                 Some(step_move)
             }
@@ -171,10 +155,12 @@ impl Process for Faulty {
         self.inner.drawn(step_move)
     }
 
+    fn fits(&self, head: u64, values: usize, now: u64) -> bool {
+        self.inner.fits(head, values, now)
+    }
+
     fn draw(&self, step_move: Move, value_at: impl Fn(u32) -> f64, rng: &mut impl Rng) -> Reading {
-        if step_move.skipped > 0 && self.inner.jumps.get(step_move.skipped).is_none() {
-            self.missed.set(self.missed.get() + 1);
-        }
+        self.count_missed(step_move);
         self.inner.draw(step_move, value_at, rng)
     }
 
@@ -187,6 +173,7 @@ impl Process for Faulty {
         noise: &mut Vec<f64>,
         rng: &mut impl Rng,
     ) {
+        self.count_missed(step_move);
         self.inner.sweep(step_move, stack, len, drawn, noise, rng);
     }
 
@@ -605,10 +592,22 @@ fn factors_that_are_made_anew_change_nothing() {
         let mut rng = seeded(5);
         process.step(step_move, &state, || StandardNormal.sample(&mut rng))
     };
-    let before = draw(&process);
+    // The cells of a sweep, one more than are drawn at a time; after another read, and as the first.
+    let sweep = |process: &BltProcess, step_move: Move| {
+        let stack: Vec<Vec<f64>> =
+            (0..TWENTY.len()).map(|i| (0..=CHUNK).map(|cell| (i + cell) as f64).collect()).collect();
+        let (mut drawn, mut noise) = (vec![Vec::new(); TWENTY.len() + 1], Vec::new());
+        process.sweep(step_move, &stack, CHUNK + 1, &mut drawn, &mut noise, &mut seeded(6));
+        (drawn, noise)
+    };
+    let first = Move { first: true, ..step_move };
+    let before = (draw(&process), sweep(&process, step_move), sweep(&process, first));
+    assert!(process.jumps.get(step_move.skipped).is_some());
     process.next(Some(1), 101).unwrap();
-    let after = draw(&process);
-    assert_eq!((before.state, before.noise), (after.state, after.noise));
+    assert!(process.jumps.get(step_move.skipped).is_none());
+    let after = (draw(&process), sweep(&process, step_move), sweep(&process, first));
+    assert_eq!((before.0.state, before.0.noise), (after.0.state, after.0.noise));
+    assert_eq!((before.1, before.2), (after.1, after.2));
 }
 
 #[test]

@@ -1,0 +1,392 @@
+//! The file of a store: locks, appends, syncs, and its replacement by a new one.
+
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+
+use crate::error::{Error, Result};
+use crate::format::{
+    Checksum, Header, Identity, Kind, Parameters, first_link, frame_checksum, mark, padding, preamble,
+};
+use crate::scan::{Part, Scan, scan};
+
+/// Larger bodies are written without being copied.
+const COPIED: usize = 1 << 16;
+
+/// A file that is open, locked and written at its end.
+#[derive(Debug)]
+pub(crate) struct Log {
+    path: PathBuf,
+    file: File,
+    identity: Identity,
+    /// The checksum of the last frame.
+    link: Checksum,
+    /// Where the next byte goes.
+    end: u64,
+    /// Behind the last mark.
+    marked: u64,
+    /// Where the journal begins.
+    image: u64,
+    generation: u64,
+    /// What is to fail next.
+    #[cfg(test)]
+    pub(crate) fault: Option<Fault>,
+}
+
+/// What tests let fail.
+#[cfg(test)]
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Fault {
+    /// The sync, with everything written.
+    Sync,
+    /// A write, after so many bytes.
+    Write(usize),
+    /// The sync of the folder after a new file took the place of the old one.
+    Folder,
+}
+
+/// Where a path leads, symbolic links followed, whether or not there is a file.
+pub(crate) fn resolve(path: &Path) -> Result<PathBuf> {
+    let io = |error| Error::io(path, "find")(error);
+    let mut found = path.to_owned();
+    for _ in 0..40 {
+        match fs::symlink_metadata(&found) {
+            Ok(metadata) if metadata.is_symlink() => {
+                let target = fs::read_link(&found).map_err(io)?;
+                found = found.parent().unwrap_or(Path::new("")).join(target);
+            }
+            Ok(_) => break,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => break,
+            Err(error) => return Err(io(error)),
+        }
+    }
+    let name = found.file_name().ok_or_else(|| io(io::Error::from(io::ErrorKind::IsADirectory)))?;
+    let parent = found.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    Ok(parent.canonicalize().map_err(io)?.join(name))
+}
+
+/// Refuses what is no file: to open a pipe would wait, a device would never end.
+pub(crate) fn check_regular(path: &Path) -> Result<()> {
+    let metadata = fs::metadata(path).map_err(Error::io(path, "open"))?;
+    if metadata.is_file() { Ok(()) } else { Err(Error::Foreign { path: path.to_owned() }) }
+}
+
+#[cfg(unix)]
+fn is_same_file(file: &File, path: &Path) -> io::Result<bool> {
+    use std::os::unix::fs::MetadataExt;
+    let (ours, theirs) = (file.metadata()?, fs::metadata(path)?);
+    Ok((ours.dev(), ours.ino()) == (theirs.dev(), theirs.ino()))
+}
+
+#[cfg(not(unix))]
+fn is_same_file(_: &File, _: &Path) -> io::Result<bool> {
+    // A file that is open cannot be replaced there.
+    Ok(true)
+}
+
+/// A file's place in its folder is on the disk only when the folder is.
+#[cfg(unix)]
+fn sync_folder(path: &Path) -> io::Result<()> {
+    File::open(path.parent().unwrap_or(Path::new(".")))?.sync_all()
+}
+
+#[cfg(not(unix))]
+fn sync_folder(_: &Path) -> io::Result<()> {
+    Ok(())
+}
+
+/// Gives a new file the owner and the permissions of the one that it is to replace.
+#[cfg(unix)]
+fn keep_access(old: &File, new: &File) -> io::Result<()> {
+    use std::os::unix::fs::{MetadataExt, fchown};
+    let (was, is) = (old.metadata()?, new.metadata()?);
+    let changed = |was: u32, is: u32| (was != is).then_some(was);
+    let (owner, group) = (changed(was.uid(), is.uid()), changed(was.gid(), is.gid()));
+    if owner.is_some() || group.is_some() {
+        fchown(new, owner, group)?;
+    }
+    // Last, as a change of owner may take bits away.
+    new.set_permissions(was.permissions())
+}
+
+#[cfg(not(unix))]
+fn keep_access(old: &File, new: &File) -> io::Result<()> {
+    new.set_permissions(old.metadata()?.permissions())
+}
+
+/// A file that is not there under its final name yet; it is removed unless it gets there.
+struct Draft {
+    path: PathBuf,
+    is_done: bool,
+}
+
+impl Draft {
+    /// The beginning of the names of all drafts for a file.
+    fn prefix(target: &Path) -> String {
+        format!(".{}.", target.file_name().unwrap_or_default().to_string_lossy())
+    }
+
+    const SUFFIX: &str = ".draft";
+
+    fn create(target: &Path, name: u64) -> Result<(Self, File)> {
+        let path = target.with_file_name(format!("{}{name:016x}{}", Self::prefix(target), Self::SUFFIX));
+        let mut options = OpenOptions::new();
+        options.read(true).write(true).create_new(true);
+        #[cfg(unix)]
+        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+        let file = options.open(&path).map_err(Error::io(&path, "create"))?;
+        Ok((Self { path, is_done: false }, file))
+    }
+
+    /// Removes what a process that was stopped has left. To be called by who holds the file itself.
+    fn remove_old(target: &Path) {
+        let prefix = Self::prefix(target);
+        let names = target.parent().and_then(|folder| fs::read_dir(folder).ok()).into_iter().flatten().flatten();
+        for entry in names {
+            let name = entry.file_name().to_string_lossy().into_owned();
+            let number = name.strip_prefix(&prefix).and_then(|rest| rest.strip_suffix(Self::SUFFIX));
+            if number.is_some_and(|number| number.len() == 16 && number.bytes().all(|b| b.is_ascii_hexdigit())) {
+                // A left-over is no reason to fail.
+                let _ = fs::remove_file(entry.path());
+            }
+        }
+    }
+}
+
+impl Drop for Draft {
+    fn drop(&mut self) {
+        if !self.is_done {
+            let _ = fs::remove_file(&self.path);
+        }
+    }
+}
+
+impl Log {
+    /// Makes the file, which must not be there, with what `write` appends to it.
+    pub(crate) fn create(
+        path: &Path,
+        identity: Identity,
+        parameters: &Parameters,
+        write: impl FnOnce(&mut Self) -> Result<()>,
+    ) -> Result<Self> {
+        let name = u64::from_le_bytes(*identity.first_chunk().unwrap_or(&[0; 8]));
+        let (mut draft, log) = Self::draft(path, identity, 0, name, None, parameters, write)?;
+        // Unlike a renaming, this fails if another process was faster.
+        match fs::hard_link(&draft.path, path) {
+            Ok(()) => fs::remove_file(&draft.path).map_err(Error::io(&draft.path, "remove"))?,
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => return Err(Error::io(path, "create")(error)),
+            // Not every file system has links: the name is taken first, then the file.
+            Err(_) => {
+                OpenOptions::new().write(true).create_new(true).open(path).map_err(Error::io(path, "create"))?;
+                fs::rename(&draft.path, path).map_err(Error::io(path, "create"))?;
+            }
+        }
+        draft.is_done = true;
+        sync_folder(path).map_err(Error::io(path, "sync the folder of"))?;
+        Ok(Self { path: path.to_owned(), ..log })
+    }
+
+    /// A whole file under another name, locked and synced.
+    fn draft(
+        path: &Path,
+        identity: Identity,
+        generation: u64,
+        name: u64,
+        old: Option<&File>,
+        parameters: &Parameters,
+        write: impl FnOnce(&mut Self) -> Result<()>,
+    ) -> Result<(Draft, Self)> {
+        let (draft, file) = Draft::create(path, name)?;
+        if let Some(old) = old {
+            keep_access(old, &file).map_err(Error::io(&draft.path, "keep the owner and the permissions in"))?;
+        }
+        lock(&file, path)?;
+        let mut log = Self {
+            path: draft.path.clone(),
+            file,
+            identity,
+            link: first_link(&identity),
+            end: 0,
+            marked: 0,
+            image: 0,
+            generation,
+            #[cfg(test)]
+            fault: None,
+        };
+        log.write(&preamble(&identity))?;
+        log.append(Kind::Parameters, &[&parameters.to_bytes()], 1, false)?;
+        write(&mut log)?;
+        // Nobody sees the file before it is synced, so its mark need not wait.
+        log.mark()?;
+        log.image = log.end;
+        log.file.sync_all().map_err(Error::io(&draft.path, "sync"))?;
+        Ok((draft, log))
+    }
+
+    /// Opens and locks the file, reads it, and mends its end: what was not acknowledged is cut off, what is not known to be on
+    /// the disk is written again.
+    pub(crate) fn open<E: From<Error>>(
+        path: &Path,
+        each: impl FnMut(Part<'_>) -> Result<(), E>,
+    ) -> Result<(Self, Scan), E> {
+        check_regular(path)?;
+        let file = loop {
+            let file = OpenOptions::new().read(true).write(true).open(path).map_err(Error::io(path, "open"))?;
+            lock(&file, path)?;
+            // Another process may have put a new file in its place before this one was locked.
+            if is_same_file(&file, path).map_err(Error::io(path, "open"))? {
+                break file;
+            }
+        };
+        let scan = scan(path, &file, each)?;
+        let mut log = Self {
+            path: path.to_owned(),
+            file,
+            identity: scan.identity,
+            link: scan.link,
+            end: scan.end,
+            marked: scan.marked,
+            image: scan.image,
+            generation: scan.generation,
+            #[cfg(test)]
+            fault: None,
+        };
+        if scan.length > scan.end || scan.end > scan.marked {
+            log.mend(&scan)?;
+        }
+        Draft::remove_old(path);
+        Ok((log, scan))
+    }
+
+    fn mend(&mut self, scan: &Scan) -> Result<()> {
+        let io = |error| Error::io(&self.path, "mend the end of")(error);
+        // After a failed sync the system may show bytes that never reach the disk: only bytes that are written anew do.
+        let mut bytes = Vec::new();
+        let length = usize::try_from(scan.end - scan.marked).unwrap_or(usize::MAX);
+        bytes.try_reserve_exact(length).map_err(|_| Error::Structure(fastgame_core::Error::Memory))?;
+        self.file.seek(SeekFrom::Start(scan.marked)).map_err(io)?;
+        (&self.file).take(scan.end - scan.marked).read_to_end(&mut bytes).map_err(io)?;
+        self.file.set_len(scan.end).map_err(io)?;
+        self.file.seek(SeekFrom::Start(scan.marked)).map_err(io)?;
+        self.file.write_all(&bytes).map_err(io)?;
+        self.file.sync_all().map_err(io)?;
+        if bytes.is_empty() { Ok(()) } else { self.mark() }
+    }
+
+    fn write(&mut self, bytes: &[u8]) -> Result<()> {
+        #[cfg(test)]
+        if let Some(Fault::Write(after)) = self.fault {
+            let (some, rest) = bytes.split_at(after.min(bytes.len()));
+            self.fault = Some(Fault::Write(after - some.len()));
+            if !rest.is_empty() {
+                let written = self.file.seek(SeekFrom::Start(self.end)).and_then(|_| self.file.write_all(some));
+                let full = written.and(Err(io::Error::from(io::ErrorKind::StorageFull)));
+                return full.map_err(Error::io(&self.path, "write"));
+            }
+        }
+        let written = self.file.seek(SeekFrom::Start(self.end)).and_then(|_| self.file.write_all(bytes));
+        written.map_err(Error::io(&self.path, "write"))?;
+        self.end += bytes.len() as u64;
+        Ok(())
+    }
+
+    fn append(&mut self, kind: Kind, parts: &[&[u8]], step: u64, sealed: bool) -> Result<()> {
+        let body = match parts {
+            [body] => std::borrow::Cow::Borrowed(*body),
+            parts => std::borrow::Cow::Owned(parts.concat()),
+        };
+        let header = Header { kind, length: body.len() as u64, generation: self.generation, step, sealed }.to_bytes();
+        let link = frame_checksum(&self.identity, &self.link, self.end, &header, &body);
+        if body.len() <= COPIED {
+            self.write(&[&header, &*body, padding(body.len()), &link].concat())?;
+        } else {
+            self.write(&header)?;
+            self.write(&body)?;
+            self.write(&[padding(body.len()), &link].concat())?;
+        }
+        self.link = link;
+        Ok(())
+    }
+
+    /// Appends a piece of the image.
+    pub(crate) fn append_image(&mut self, dropped: u64, records: &[u8], step: u64, sealed: bool) -> Result<()> {
+        self.append(Kind::Image, &[&dropped.to_le_bytes(), records], step, sealed)
+    }
+
+    /// Appends what a call did. It is on the disk after the next `sync`.
+    pub(crate) fn append_journal(&mut self, dropped: u64, records: &[u8], step: u64, sealed: bool) -> Result<()> {
+        self.generation += 1;
+        self.append(Kind::Journal, &[&dropped.to_le_bytes(), records], step, sealed)
+    }
+
+    fn mark(&mut self) -> Result<()> {
+        self.write(&mark(&self.identity, self.end))?;
+        self.marked = self.end;
+        Ok(())
+    }
+
+    /// Waits until all that was appended is on the disk.
+    pub(crate) fn sync(&mut self) -> Result<()> {
+        if self.marked == self.end {
+            return Ok(());
+        }
+        #[cfg(test)]
+        if self.fault == Some(Fault::Sync) {
+            return Err(Error::io(&self.path, "sync")(io::Error::other("a fault")));
+        }
+        self.file.sync_data().map_err(Error::io(&self.path, "sync"))?;
+        self.mark()
+    }
+
+    /// Puts a new file in place of this one, with what `write` appends to it. Until it is there nothing has changed.
+    ///
+    /// # Errors
+    /// The first of a pair says whether this log may be used further.
+    pub(crate) fn replace(
+        &mut self,
+        name: u64,
+        parameters: &Parameters,
+        write: impl FnOnce(&mut Self) -> Result<()>,
+    ) -> Result<(), (bool, Error)> {
+        let drafted =
+            Self::draft(&self.path, self.identity, self.generation, name, Some(&self.file), parameters, write);
+        let (mut draft, log) = drafted.map_err(|error| (true, error))?;
+        fs::rename(&draft.path, &self.path).map_err(|error| (true, Error::io(&self.path, "replace")(error)))?;
+        draft.is_done = true;
+        let path = std::mem::take(&mut self.path);
+        #[cfg(test)]
+        let fault = self.fault;
+        *self = Self { path, ..log };
+        #[cfg(test)]
+        if fault == Some(Fault::Folder) {
+            return Err((false, Error::io(&self.path, "sync the folder of")(io::Error::other("a fault"))));
+        }
+        // Without it the old file may come back, and with it what was answered from the new one would be lost.
+        sync_folder(&self.path).map_err(|error| (false, Error::io(&self.path, "sync the folder of")(error)))
+    }
+
+    /// Lets others open the file. (A failure leaves it locked, until the process ends.)
+    pub(crate) fn unlock(&self) {
+        let _ = self.file.unlock();
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    pub(crate) fn generation(&self) -> u64 {
+        self.generation
+    }
+
+    /// Bytes of the image, and of the journal.
+    pub(crate) fn bytes(&self) -> [u64; 2] {
+        [self.image, self.end - self.image]
+    }
+}
+
+fn lock(file: &File, path: &Path) -> Result<()> {
+    file.try_lock().map_err(|error| match error {
+        TryLockError::WouldBlock => Error::InUse { path: path.to_owned() },
+        TryLockError::Error(error) => Error::io(path, "lock")(error),
+    })
+}
