@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+import os
 import re
 from collections.abc import Mapping, Set
 from typing import Any
@@ -86,6 +87,25 @@ def text(given: Any, name: str) -> str:
     if not isinstance(given, str):
         raise TypeError(f"{name} must be text; {type(given).__name__} was given")
     return given
+
+
+def has_utf8(given: str) -> bool:
+    """Whether text has a UTF-8 form: that with lone surrogates has none."""
+    return str.encode(given, "utf-8", "replace") == str.encode(given, "utf-8", "surrogatepass")
+
+
+def path_of(given: Any) -> str:
+    """A path. Not a number, which would be that of an open file."""
+    if not isinstance(given, str | bytes | os.PathLike):
+        raise TypeError(f"path must be text or a path; {type(given).__name__} was given")
+    path = os.fsdecode(given)
+    try:
+        encoded = os.fsencode(path)
+    except UnicodeEncodeError:
+        raise ValueError(f"path must be one that the system can have; {shown(path)} was given") from None
+    if b"\0" in encoded:
+        raise ValueError(f"path must have no NUL; {shown(path)} was given")
+    return path
 
 
 def sequence(given: Any, name: str) -> list[Any]:

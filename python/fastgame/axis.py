@@ -15,7 +15,7 @@ from typing import Any, NoReturn
 import numpy as np
 import numpy.typing as npt
 
-from fastgame._arguments import array_of, integer, is_no_number, number, sequence, shown
+from fastgame._arguments import array_of, has_utf8, integer, is_no_number, number, sequence, shown
 from fastgame._ticks import Ticks
 
 __all__ = ["Axis", "Datetime", "Integer", "Regular", "StrCategory", "Variable"]
@@ -48,6 +48,8 @@ class Axis(ABC):
             raise ValueError(f"an axis must have from 1 to 2^62 bins, flow bins included; {shown(size)} were given")
         if name is not None and not isinstance(name, str):
             raise TypeError(f"the name of an axis must be text; {type(name).__name__} was given")
+        if name is not None and not has_utf8(name):
+            raise ValueError("the name of an axis must have a UTF-8 form; one with a lone surrogate was given")
         self.size, self.name = size, name
         self.underflow, self.overflow = bool(underflow), bool(overflow)
 
@@ -563,7 +565,7 @@ class StrCategory(Axis):
             raise TypeError("categories must be a list of text, with one at least")
         self.categories = tuple(str(category) for category in given)
         for position, category in enumerate(self.categories):
-            if category != category.encode("utf-8", "replace").decode():
+            if not has_utf8(category):
                 raise ValueError(f"categories must have a UTF-8 form; the one at position {position} has none")
         if len(set(self.categories)) < len(self.categories):
             raise ValueError("categories must differ; one stands twice in the list")

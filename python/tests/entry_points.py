@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
+import tempfile
 import types
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -319,7 +320,7 @@ def _keyword_takes(parameter: str) -> tuple[str, Any, str]:
         "axes": ("axes", [AXES["Regular"]], "axis"),
         "levels": ("levels", 2, ""),
         "estimator": ("word", "cover", ""),
-        "max_cells": ("integer", 64, ""),
+        "max_cells": ("integer", 256, ""),
         "confidence": ("real", 0.5, ""),
         "profile": ("profile", PROFILE, ""),
         "points": ("integer", 10, ""),
@@ -689,6 +690,48 @@ def _rows_of_replays() -> None:
         row("replay_join", parameter, what, call, good, None if parameter == "join" else "new join", names=names)
 
 
+def new_path() -> str:
+    """A file that is not there, below the present folder."""
+    return f"{tempfile.mkdtemp(dir='.')}/s.fg"
+
+
+def opened(file: Any, structure: Any = fg.ContinualCounter, /, **given: Any) -> Any:
+    """What a store gives that is made."""
+    parameters = {"horizon": 8, "privacy": fg.Zcdp(0.5)} | ({"hash_seed": 1} if structure is fg.RangeCounter else {})
+    with fg.open(file, structure, **{**parameters, **given}) as store:
+        store.advance(to=2)
+        return store.now, store.generation, store.horizon
+
+
+def continued(structure: Any = None, /, **given: Any) -> Any:
+    """What a store gives that is there."""
+    file = new_path()
+    opened(file)
+    with fg.open(file, structure, **given) as store:
+        return store.now, store.generation, store.horizon
+
+
+def _rows_of_stores() -> None:
+    row("open", "path", "path", lambda _, v: opened(v), "a.fg", names=".*")
+    row("open", "path", "nothing", lambda _, v: fg.open(v), REFUSED, names=".*")
+    row("inspect", "path", "nothing", lambda _, v: fg.inspect(v), REFUSED, names=".*")
+    row("open", "structure", "nothing", lambda _, v: opened(new_path(), v), fg.ContinualCounter)
+    row("open", "structure", "nothing but None", lambda _, v: continued(v), None)
+    row("open", "sync", "word", lambda _, v: opened(new_path(), sync=v), "reads")
+    row("open", "expect_generation", "integer or None", lambda _, v: continued(expect_generation=v), 0, names="generation")
+    for parameter, structure in (
+        ("horizon", fg.ContinualCounter), ("privacy", fg.ContinualCounter), ("mechanism", fg.ContinualCounter),
+        ("max_weight", fg.ContinualCounter), ("insecure_seed", fg.ContinualCounter), ("hash_seed", fg.CountSketch),
+        ("shape", fg.RangeCounter), ("axes", fg.RangeCounter),
+    ):  # fmt: skip
+        takes, good, names = _keyword_takes(parameter)
+        base: dict[str, Any] = {"width": 16} if structure is fg.CountSketch else {}
+        call: Call = lambda _, v, s=structure, p=parameter, b=base: opened(new_path(), s, **{**b, p: v})  # noqa: E731
+        row("open", "parameters", takes, call, good, names=f"{parameter}|{names}" if names else parameter)
+    row("open", "parameters", "nothing", lambda _, v: opened(new_path(), **{v: 1}), REFUSED, names=".*")
+    row("Structure.__exit__", "_error", "anything", lambda s, v: s.__exit__(v), None, "new counter")
+
+
 def _rows_of_results() -> None:
     for name in fg.__all__:
         kind = getattr(fg, name)
@@ -702,6 +745,6 @@ def _rows_of_results() -> None:
 
 for _rows in (
     _rows_of_budgets, _rows_of_comparisons, _rows_of_frozen, _rows_of_structures, _rows_of_updates, _rows_of_ranges,
-    _rows_of_plans, _rows_of_profiles, _rows_of_axes, _rows_of_ticks, _rows_of_replays, _rows_of_results,
+    _rows_of_plans, _rows_of_profiles, _rows_of_axes, _rows_of_ticks, _rows_of_replays, _rows_of_stores, _rows_of_results,
 ):  # fmt: skip
     _rows()
