@@ -71,7 +71,7 @@ def open(
     sync: Literal["always", "reads"] = "always",
     expect_generation: int | None = None,
 ) -> Structure: ...
-def open(  # noqa: A001 (as gzip.open: it is called by the module's name)
+def open(  # as gzip.open: it is called by the module's name
     path: Any,
     structure: Any = None,
     /,
@@ -82,9 +82,9 @@ def open(  # noqa: A001 (as gzip.open: it is called by the module's name)
 ) -> Any:
     """A structure whose state is kept in a file: made if there is no such file, else continued where it stopped.
 
-    What a call does is on the disk before it returns, so before its answer leaves. After any stop (a crash, a kill, a power
-    cut) the file is opened anew: it has all updates that were acknowledged, repeats the answers of the present step, and
-    goes on with the noise that it had. New noise comes from fresh randomness of the system.
+    What a call does is on the disk before it returns, so before its answer leaves. After any stop (a crash, a kill, a
+    power cut) the file is opened anew: it has all updates that were acknowledged, repeats the answers of the present
+    step, and goes on with the noise that it had. New noise comes from fresh randomness of the system.
 
     Parameters
     ----------
@@ -122,7 +122,8 @@ def open(  # noqa: A001 (as gzip.open: it is called by the module's name)
     Examples
     --------
     >>> import fastgame as fg
-    >>> with fg.open("visits.fg", fg.ContinualCounter, horizon=8760, privacy=fg.Zcdp(rho=0.5)) as visits:  # doctest: +SKIP
+    >>> privacy = fg.Zcdp(rho=0.5)
+    >>> with fg.open("visits.fg", fg.ContinualCounter, horizon=8760, privacy=privacy) as visits:  # doctest: +SKIP
     ...     visits.update(1)
     ...     published = visits.release()
     """
@@ -130,7 +131,8 @@ def open(  # noqa: A001 (as gzip.open: it is called by the module's name)
         given = structure.__name__ if isinstance(structure, type) else type(structure).__name__
         raise TypeError(f"structure must be one of {', '.join(_NAMES)}; {given} was given")
     if structure is None and parameters:
-        raise TypeError(f"parameters need the structure that they are of: fastgame.open(path, one of {', '.join(_NAMES)})")
+        known = ", ".join(_NAMES)
+        raise TypeError(f"parameters need the structure that they are of: fastgame.open(path, one of {known})")
     if text(sync, "sync") not in ("always", "reads"):
         raise ValueError(f'sync must be "always" or "reads"; {shown(sync)} was given')
     if expect_generation is not None:
@@ -147,7 +149,8 @@ def open(  # noqa: A001 (as gzip.open: it is called by the module's name)
 
     def made() -> tuple[str, dict[str, Any], str]:
         if structure is None:
-            raise FileNotFoundError(2, "there is no such store; to make one, give the structure and its parameters", file)
+            words = "there is no such store; to make one, give the structure and its parameters"
+            raise FileNotFoundError(2, words, file)
         full = _core._keywords(structure.__name__, parameters)
         return structure.__name__, full, _written(structure.__name__, full)
 
@@ -215,8 +218,8 @@ def _check_same(file: str, name: str, kept: dict[str, Any], given_name: str, giv
 
 def _differs(file: str, field: str, stored: Any, given: Any) -> IncompatibleError:
     return IncompatibleError(
-        f"{file} was made with {field} = {stored!r}, and {given!r} was given; give what it was made with (or leave it out), or "
-        "make a new structure in another file, with a budget of its own"
+        f"{file} was made with {field} = {stored!r}, and {given!r} was given; give what it was made with (or leave it "
+        "out), or make a new structure in another file, with a budget of its own"
     )
 
 

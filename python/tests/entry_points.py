@@ -1,4 +1,5 @@
-# mypy: ignore-errors
+# mypy: disable-error-code="misc"
+# (The types of lambdas with defaults.)
 """The one table of the public surface: every parameter of every entry point, how it is given and what it takes.
 
 What is public is found by introspection (`public_parameters`), so that a new parameter is missed in the table.
@@ -12,6 +13,7 @@ import tempfile
 import types
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -572,10 +574,10 @@ def _rows_of_axes() -> None:
         "Datetime.index_instants", "none", "flags", lambda _, v: dates.index_instants(instants, v), none,
     )  # fmt: skip
     for parameter in ("size", "name", "underflow", "overflow"):
-        takes = {"size": "integer", "name": "name"}.get(parameter, "flag")
+        what = {"size": "integer", "name": "name"}.get(parameter, "flag")
         good = {"size": 2, "name": "n"}.get(parameter, True)
-        base = {"size": 3, "name": None, "underflow": True, "overflow": True}
-        row("Axis", parameter, takes, with_one(Bare, base, parameter), good, names="bins")
+        bare = {"size": 3, "name": None, "underflow": True, "overflow": True}
+        row("Axis", parameter, what, with_one(Bare, bare, parameter), good, names="bins")
     for method, parameter in (("index", "values"), ("bound", "value"), ("label", "place"), ("key", "place")):
         # Abstract: each kind of axis has its own.
         row(f"Axis.{method}", parameter, "anything", lambda _, v: None, None)
@@ -704,9 +706,10 @@ def opened(file: Any, structure: Any = fg.ContinualCounter, /, **given: Any) -> 
 
 
 def continued(structure: Any = None, /, **given: Any) -> Any:
-    """What a store gives that is there."""
-    file = new_path()
-    opened(file)
+    """What a store gives that is there: one of the present folder."""
+    file = Path("kept.fg")
+    if not file.exists():
+        opened(file)
     with fg.open(file, structure, **given) as store:
         return store.now, store.generation, store.horizon
 
@@ -718,7 +721,14 @@ def _rows_of_stores() -> None:
     row("open", "structure", "nothing", lambda _, v: opened(new_path(), v), fg.ContinualCounter)
     row("open", "structure", "nothing but None", lambda _, v: continued(v), None)
     row("open", "sync", "word", lambda _, v: opened(new_path(), sync=v), "reads")
-    row("open", "expect_generation", "integer or None", lambda _, v: continued(expect_generation=v), 0, names="generation")
+    row(
+        "open",
+        "expect_generation",
+        "integer or None",
+        lambda _, v: continued(expect_generation=v),
+        0,
+        names="generation",
+    )
     for parameter, structure in (
         ("horizon", fg.ContinualCounter), ("privacy", fg.ContinualCounter), ("mechanism", fg.ContinualCounter),
         ("max_weight", fg.ContinualCounter), ("insecure_seed", fg.ContinualCounter), ("hash_seed", fg.CountSketch),
@@ -729,7 +739,7 @@ def _rows_of_stores() -> None:
         call: Call = lambda _, v, s=structure, p=parameter, b=base: opened(new_path(), s, **{**b, p: v})  # noqa: E731
         row("open", "parameters", takes, call, good, names=f"{parameter}|{names}" if names else parameter)
     row("open", "parameters", "nothing", lambda _, v: opened(new_path(), **{v: 1}), REFUSED, names=".*")
-    row("Structure.__exit__", "_error", "anything", lambda s, v: s.__exit__(v), None, "new counter")
+    row("Structure.__exit__", "_error", "anything", lambda _, v: fresh("counter").__exit__(v), None)
 
 
 def _rows_of_results() -> None:
@@ -745,6 +755,7 @@ def _rows_of_results() -> None:
 
 for _rows in (
     _rows_of_budgets, _rows_of_comparisons, _rows_of_frozen, _rows_of_structures, _rows_of_updates, _rows_of_ranges,
-    _rows_of_plans, _rows_of_profiles, _rows_of_axes, _rows_of_ticks, _rows_of_replays, _rows_of_stores, _rows_of_results,
+    _rows_of_plans, _rows_of_profiles, _rows_of_axes, _rows_of_ticks, _rows_of_replays, _rows_of_stores,
+    _rows_of_results,
 ):  # fmt: skip
     _rows()

