@@ -101,8 +101,8 @@ def open(  # as gzip.open: it is called by the module's name
         Refuse a file that is older: the `generation` that was noted, elsewhere, when it was last used. Nothing in a file
         can tell that it is an old copy.
     **parameters
-        Those of the structure, all by keyword, as `size`. For a file that is there they may be left out; those that are
-        given must be the stored ones.
+        Those of the structure, all by keyword, as `size`. Where there is a file they may be left out; those that are given
+        must be the stored ones.
 
     Returns
     -------
