@@ -98,11 +98,11 @@ def open(  # as gzip.open: it is called by the module's name
         synced with the next answer, or by the method `sync`: faster, and a power cut may take those that no answer has
         seen).
     expect_generation : int, optional
-        Refuse a file that is older: the `generation` that was noted, elsewhere, when it was last used. Nothing in a file
-        can tell that it is an old copy.
+        Refuse a file that is older: the `generation` that was noted, elsewhere, when it was last used. Nothing in a
+        file can tell that it is an old copy.
     **parameters
-        Those of the structure, all by keyword, as `size`. Where there is a file they may be left out; those that are given
-        must be the stored ones.
+        Those of the structure, all by keyword, as `size`. Where there is a file they may be left out; those that are
+        given must be the stored ones.
 
     Returns
     -------
