@@ -150,13 +150,13 @@ def has_lists(column: Any) -> bool:
     return isinstance(column, list | tuple) and any(isinstance(value, nested) for value in column)
 
 
-def array_of(given: Any, name: str, what: str = "numbers") -> npt.NDArray[Any]:
+def array_of(given: Any, name: str, rule: str = "must be numbers") -> npt.NDArray[Any]:
     """What numpy makes of an argument, and a masked array as it is.
 
     Refuses what numpy would take for numbers without a word: truth values beside numbers, masked elements in lists.
     """
     given = plain(given, name)
-    _refuse_hidden(given, f"{name} must be {what}", 0)
+    _refuse_hidden(given, f"{name} {rule}", 0)
     array = _made(given, name)
     return array if isinstance(array, np.ma.MaskedArray) else np.asarray(array)
 

@@ -115,7 +115,7 @@ def _column_of_one_axis(given: Any) -> tuple[Sequence[Any], bool]:
     else:
         has_dimensions = not single and np.ndim(given) > 1
     if has_dimensions:
-        given = array_of(given, "points", "values")
+        given = array_of(given, "points", "must be values")
         if given.ndim != 2 or given.shape[1] != 1:
             raise ValueError(f"points must have the shape (n,) or (n, 1), for one axis; {given.shape} was given")
         given = given[:, 0]

@@ -180,7 +180,7 @@ class Ticks:
             # One by one: numpy would put all in the finest unit, in which the far ones do not fit.
             parts = [self.instants(np.array([time]) if isinstance(time, np.datetime64) else [time]) for time in times]
             return np.concatenate([part for part, _ in parts]), np.concatenate([none for _, none in parts])
-        array = array_of(times, "times", "times").ravel()
+        array = array_of(times, "times", "must be times").ravel()
         if array.dtype.kind == "M":
             missing = np.isnat(array)
             if isinstance(array, np.ma.MaskedArray):
@@ -225,7 +225,7 @@ class Ticks:
             number = integer(step, "step")
             self._check(number, number)
             return self._shown(self._end_of(number))
-        steps = array_of(step, "steps", "integers")
+        steps = array_of(step, "steps", "must be integers")
         if steps.dtype.kind not in "iu" or isinstance(steps, np.ma.MaskedArray):
             kind = "a masked array" if isinstance(steps, np.ma.MaskedArray) else f"an array of {steps.dtype}"
             raise TypeError(f"steps must be integers; {kind} was given")

@@ -560,7 +560,10 @@ class StrCategory(Axis):
     """
 
     def __init__(self, categories: Sequence[str], *, name: str | None = None, overflow: bool = True) -> None:
-        given = tuple(sequence(categories, "categories"))
+        try:
+            given = tuple(sequence(categories, "categories"))
+        except TypeError:
+            given = ()
         if not given or not all(isinstance(category, str) for category in given):
             raise TypeError("categories must be a list of text, with one at least")
         self.categories = tuple(str(category) for category in given)
@@ -580,7 +583,7 @@ class StrCategory(Axis):
             values = [values]  # numpy would cut zeros off its end
         elif not isinstance(values, list | tuple):
             # Of a masked array, None for what is masked.
-            values = array_of(values, f"values of {self._what()}", "text").ravel().tolist()
+            values = array_of(values, self._what(), "takes text").ravel().tolist()
         other = self.size if self.overflow else -1
         return np.array([self._place(value, other) for value in values], dtype=np.int64)
 
@@ -680,7 +683,7 @@ def _array(values: Any, what: str) -> tuple[npt.NDArray[Any], npt.NDArray[np.boo
     if given is None:
         if hasattr(type(values), "columns"):
             raise TypeError(f"{what} takes numbers; {type(values).__name__} was given")
-        array = array_of(values, f"values of {what}")
+        array = array_of(values, what, "takes numbers")
         if array.dtype.kind not in "biufO":
             raise TypeError(f"{what} takes numbers; an array of {array.dtype} was given")
         if isinstance(array, np.ma.MaskedArray):
@@ -694,7 +697,7 @@ def _array(values: Any, what: str) -> tuple[npt.NDArray[Any], npt.NDArray[np.boo
         given = array.tolist()
     missing = np.array([_is_missing(value) for value in given], dtype=bool)
     kept = [0 if none else value for value, none in zip(given, missing, strict=True)]
-    array = array_of(kept, f"values of {what}")
+    array = array_of(kept, what, "takes numbers")
     if array.ndim != 1:
         raise TypeError(f"{what} takes numbers; lists of them were given")
     return array, missing
