@@ -39,6 +39,9 @@ __all__ = [
     "Structure",
     "Zcdp",
     "__version__",
+    "_inspect",
+    "_keywords",
+    "_open",
     "total",
 ]
 
