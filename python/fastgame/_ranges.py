@@ -365,7 +365,7 @@ def suggest(
 
     count, most = integer(points, "points"), integer(max_cells, "max_cells")
     if not 0 <= count < 1 << 64:
-        raise ValueError(f"points must be an integer from 0 to 2^64 - 1; {shown(count)} was given")
+        raise ValueError(f"points must be at least 0, and less than 2^64; {shown(count)} was given")
     if most < 1:
         raise ValueError(f"max_cells must be at least 1; {shown(most)} was given")
     for name in ("width", "depth", "levels", "estimator"):

@@ -746,18 +746,8 @@ def problems_of(row: Row, parameter: str, values: dict[str, Value]) -> Iterator[
                     yield f"{name}: gives {str(returned)[:80]} and not {str(expected)[:80]} ({refused})"
 
 
-SLOW = pytest.mark.slow
-
-
-def slow(key: tuple[str, str]) -> bool:
-    """Files are drawn, and what plans take the structures take by the same code."""
-    return key == ("Plan.plot", "path") or key[0].endswith((".plan", ".suggest"))
-
-
 ENTRIES = [
-    pytest.param(
-        key, row, id=f"{key[0]} {key[1]} {number}", marks=pytest.mark.slow if key == ("Plan.plot", "path") else ()
-    )
+    pytest.param(key, row, id=f"{key[0]} {key[1]} {number}", marks=pytest.mark.slow if key[0] == "Plan.plot" else ())
     for key, rows in ROWS.items()
     for number, row in enumerate(rows)
 ]

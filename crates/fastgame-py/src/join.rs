@@ -232,7 +232,9 @@ impl JoinSize {
 
     /// An empty RawSketch that fits either side: to be filled elsewhere and merged.
     fn raw(slf: &Bound<'_, Self>) -> PyResult<RawSketch> {
-        let parameters = slf.as_super().get().parameters();
+        let structure = slf.as_super().get();
+        structure.with_join(slf.py(), 0, |_, _| Ok(()))?; // as that of a sketch: not once it is closed
+        let parameters = structure.parameters();
         let on_excess = if parameters.on_excess == "clip" { OnExcess::Clip } else { OnExcess::Error };
         let invalid = if parameters.invalid == "drop" { Invalid::Drop } else { Invalid::Raise };
         RawSketch::of_shape(slf.get().shape, on_excess, invalid)
