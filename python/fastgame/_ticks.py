@@ -217,8 +217,8 @@ class Ticks:
 
         Raises
         ------
-        ValueError
-            A step out of range.
+        ValueError, TypeError
+            A step out of range; what is no integer, or an array of another type.
         """
         step = plain(step, "step")
         if not sized(step) or (isinstance(step, np.ndarray) and step.ndim == 0):
