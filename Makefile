@@ -59,7 +59,7 @@ lint: $(STAMPS)/extra-test ## Formatting, lints and types, of Rust and Python
 	$(CARGO) fmt --all --check
 	$(CARGO) fmt --check --manifest-path fuzz/Cargo.toml
 	$(CARGO) clippy --locked --workspace --all-targets --quiet -- -D warnings
-	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --locked --no-deps --quiet -p fastgame-core
+	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --locked --no-deps --quiet -p fastgame-core -p fastgame-store
 	$(BIN)/ruff check --quiet python examples scripts benches
 	$(BIN)/ruff format --quiet --check python examples scripts benches
 	$(BIN)/mypy
@@ -70,7 +70,7 @@ lint: $(STAMPS)/extra-test ## Formatting, lints and types, of Rust and Python
 
 .PHONY: rust-test
 rust-test: ## Rust tests, with the standard library and without
-	$(CARGO) test --locked -p fastgame-core -p fastgame-bench --quiet
+	$(CARGO) test --locked -p fastgame-core -p fastgame-store -p fastgame-bench --quiet
 	$(CARGO) test --locked -p fastgame-core --quiet --no-default-features --lib
 
 .PHONY: no-std

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import hashlib
+import json
 import os
 import signal
 import sys
@@ -17,8 +19,12 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import fastgame as fg
 from fastgame._axis_text import axis_of, box_of
+from fastgame._inspect import as_json as state_as_json
+from fastgame._inspect import as_text as state_as_text
 from fastgame._plan import BOUND, as_given, as_json, as_text, comparison_as_json, guarantee, upward
-from fastgame._writing import write_text
+from fastgame._rows import AFTER_RUN, BEFORE_RUN
+from fastgame._store import Job, Unit, open_job, overview
+from fastgame._writing import Staged, write_text
 from fastgame.axis import Datetime, StrCategory
 
 if TYPE_CHECKING:
@@ -57,6 +63,12 @@ _EXAMPLES = {
   printf 'time,user\n2026-01-03 11:00,bob\n' > orders.csv
   fastgame join visits.csv orders.csv --on user --time time --start 2026-01-01 --end 2026-02-01 \
       --every 1w --rho 0.5 --width 1024
+""",
+    "inspect": _DATA
+    + r"""
+  fastgame count visits.csv --time time --start 2026-01-01 --end 2026-02-01 --every 1d \
+      --rho 0.5 --state visits.fg --until 2026-01-03 --out until-01-03.csv
+  fastgame inspect visits.fg
 """,
     "plan": r"""
   fastgame plan counter --start 2026-01-01 --end 2027-01-01 --every 1h --epsilon 1 --delta 1e-6
@@ -185,6 +197,20 @@ def _output_options(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--quiet", action="store_true", help="no progress, and no counts of rows")
 
 
+def _state_options(parser: argparse.ArgumentParser) -> None:
+    text = (
+        "A job that runs again and again: a run goes on where the last one stopped, under the same guarantee. Where "
+        "FILE is there, options of the structure and the budget may be left out."
+    )
+    group = parser.add_argument_group("the state", textwrap.fill(text, 100))
+    state = "keeps the structure; made if it is not there. SECRET: it holds exact counts, and is no output"
+    group.add_argument("--state", metavar="FILE", help=state)
+    until = "release the steps that end at or before this PUBLIC moment; later rows are left to a later run"
+    group.add_argument("--until", metavar="TIME", help=until)
+    expect = "refuse a FILE that is an older copy: the generation that the last run told"
+    group.add_argument("--expect-generation", type=int, metavar="N", help=expect)
+
+
 def _plan_options(plan: argparse.ArgumentParser) -> None:
     plan.add_argument("structure", choices=["counter", "vector", "sketch", "range"], help="what is kept")
     _clock_options(plan, required=False)
@@ -263,6 +289,7 @@ def _parser() -> argparse.ArgumentParser:
             _key_options(made)
         _clock_options(made, required=True)
         _privacy_options(made)
+        _state_options(made)
         _output_options(made)
     top.add_argument("-k", type=int, default=10, metavar="K", help="how many keys")
     _axis_options(ranges, required=True)
@@ -281,11 +308,31 @@ def _parser() -> argparse.ArgumentParser:
         _plan,
     )
     _plan_options(plan)
+    shown = command(
+        "inspect",
+        "Show what may be shown of a file of --state: its structure, guarantee and step. No count and no noise.",
+        _inspect,
+    )
+    shown.add_argument("state", metavar="FILE", help="the file; it may be in use")
+    shown.add_argument("--format", choices=["text", "json"], default="text", help="for people or programs")
     return parser
 
 
+def _explicit(arguments: Sequence[str] | None) -> set[str]:
+    """The names of the options that were given, whatever their value."""
+    parser = _parser()
+    (commands,) = (action for action in parser._actions if isinstance(action, argparse._SubParsersAction))
+    for command in commands.choices.values():
+        for action in command._actions:
+            action.default = argparse.SUPPRESS
+    return set(vars(parser.parse_args(arguments)))
+
+
+_BUDGET = ("rho", "mu", "epsilon", "delta")
+
+
 def _budget(arguments: argparse.Namespace) -> fg.Budget:
-    given = {name: getattr(arguments, name) for name in ("rho", "mu", "epsilon", "delta")}
+    given = {name: getattr(arguments, name) for name in _BUDGET}
     given = {name: value for name, value in given.items() if value is not None}
     if set(given) == {"rho"}:
         return fg.Zcdp(given["rho"])
@@ -301,7 +348,10 @@ def _budget(arguments: argparse.Namespace) -> fg.Budget:
 
 def _common(arguments: argparse.Namespace) -> dict[str, Any]:
     """The parameters that all structures take."""
-    privacy = _budget(arguments)
+    # A budget that is not given is that of the state.
+    continues = getattr(arguments, "state", None) is not None and os.path.exists(arguments.state)
+    given = any(getattr(arguments, name) is not None for name in _BUDGET)
+    privacy = None if continues and not given else _budget(arguments)
     if isinstance(privacy, fg.PureDp) and arguments.mechanism != "tree":
         raise ValueError(
             f"--delta 0 has Laplace noise, for which there is no --mechanism {arguments.mechanism}: leave --mechanism "
@@ -358,17 +408,19 @@ def _count(arguments: argparse.Namespace) -> None:
     if keyed:
         keys = _key_list(arguments)
         size = len(keys[0] if isinstance(keys, tuple) else keys)
-        vector = fg.ContinualVector(size, max_norm=float(arguments.max_weight), **common)
+        common |= {"size": size, "max_norm": float(arguments.max_weight)}
+        vector = _structure(arguments, fg.ContinualVector, common, _digest(keys))
         feed = fg.Feed(vector, key=tuple(arguments.key), weight=arguments.weight, keys=keys)
     else:
-        feed = fg.Feed(fg.ContinualCounter(max_weight=arguments.max_weight, **common), weight=arguments.weight)
+        common["max_weight"] = arguments.max_weight
+        feed = fg.Feed(_structure(arguments, fg.ContinualCounter, common), weight=arguments.weight)
     _release(arguments, ticks, feed)
 
 
 def _top(arguments: argparse.Namespace) -> None:
     ticks = fg.Ticks(arguments.start, arguments.end, arguments.every, tz=arguments.tz)
     keys = _key_list(arguments)
-    sketch = fg.CountSketch(**_sketched(arguments, ticks))
+    sketch = _structure(arguments, fg.CountSketch, _sketched(arguments, ticks))
     listed = len(keys[0] if isinstance(keys, tuple) else keys)
     feed = fg.Feed(sketch, key=tuple(arguments.key), weight=arguments.weight, keys=keys, top=min(arguments.k, listed))
     _release(arguments, ticks, feed)
@@ -376,7 +428,7 @@ def _top(arguments: argparse.Namespace) -> None:
 
 def _join(arguments: argparse.Namespace) -> None:
     ticks = fg.Ticks(arguments.start, arguments.end, arguments.every, tz=arguments.tz)
-    join = fg.JoinSize(**_sketched(arguments, ticks))
+    join = _structure(arguments, fg.JoinSize, _sketched(arguments, ticks))
     columns = {
         "time": arguments.time,
         "key": tuple(arguments.on),
@@ -398,7 +450,7 @@ def _join(arguments: argparse.Namespace) -> None:
         right = progress.rows(rows("right_", arguments.right, counts))
         return fg.replay_join(left, right, ticks, join, counts=counts, progress=progress.steps, **columns, **how)
 
-    _write(arguments, replay, join, [arguments.left, arguments.right])
+    _write(arguments, replay, join)
 
 
 def _axes(arguments: argparse.Namespace) -> dict[str, Any]:
@@ -425,8 +477,8 @@ def _range(arguments: argparse.Namespace) -> None:
     if len(set(texts)) < len(texts):
         raise ValueError("a box stands twice among those to report")
     by_name = {axis.name: axis for axis in own["axes"]}
-    counter = fg.RangeCounter(**own, **_sketched(arguments, ticks))
     boxes = {text: box_of(text, by_name) for text in texts}
+    counter = _structure(arguments, fg.RangeCounter, {**own, **_sketched(arguments, ticks)})
     _release(arguments, ticks, fg.Feed(counter, weight=arguments.weight, boxes=boxes))
 
 
@@ -503,6 +555,59 @@ def _plan_sketch(arguments: argparse.Namespace, common: dict[str, Any]) -> tuple
     return fg.CountSketch.suggest(profile=profile, **common), profile
 
 
+def _inspect(arguments: argparse.Namespace) -> None:
+    found, job = overview(arguments.state)
+    write_text(
+        (state_as_json if arguments.format == "json" else state_as_text)(arguments.state, found, job) + "\n", None
+    )
+
+
+def _structure(
+    arguments: argparse.Namespace, kind: type[Any], parameters: dict[str, Any], keys: str | None = None
+) -> Any:
+    """The structure: new in memory, or that of --state, which is made if it is not there."""
+    _check_files(arguments)
+    if arguments.state is None:
+        return kind(**parameters)
+    options_of = {"max_norm": {"max_weight"}, "axes": {"axis"}, "privacy": set(_BUDGET)}
+    given = {word for word in parameters if options_of.get(word, {word}) & arguments.explicit} | {"horizon", "size"}
+    names = {word: f"--{word.replace('_', '-')}" for word in (*parameters, "start", "end", "every", "tz")}
+    names |= {"max_norm": "--max-weight", "axes": "--axis", "privacy": f"a budget (--{', --'.join(_BUDGET)})"}
+    names |= {"horizon": "a horizon (--start, --end, --every)", "size": "a number of --keys", "keys": "--keys"}
+    job = Job({name: getattr(arguments, name) for name in ("start", "end", "every", "tz")}, keys)
+    return open_job(arguments.state, kind, parameters, given, job, names, arguments.expect_generation)
+
+
+def _digest(keys: Any) -> str:
+    """Tells one list of keys from another."""
+    columns = [part.to_pylist() for part in (keys if isinstance(keys, tuple) else (keys,))]
+    return hashlib.sha256(json.dumps(columns).encode()).hexdigest()
+
+
+def _check_files(arguments: argparse.Namespace) -> None:
+    """Refuses files that cannot be written or must not be, before anything is made or read."""
+    from fastgame._output import format_of  # noqa: PLC0415
+
+    if arguments.state is None:
+        for name in ("until", "expect_generation"):
+            if getattr(arguments, name) is not None:
+                raise ValueError(
+                    f"--{name.replace('_', '-')} goes with --state: without it nothing is kept to go on with, and the "
+                    "next run would spend the budget anew"
+                )
+    elif arguments.until is None:
+        raise ValueError(
+            "--state needs --until, the public moment up to which steps are released, as --until 2026-01-31 or "
+            '--until "$(date +%F)": steps that were released take no more rows'
+        )
+    format_of(arguments.format, arguments.out)
+    if arguments.plot is not None:
+        from fastgame._plot import check_picture  # noqa: PLC0415
+
+        check_picture(arguments.plot)
+    _refuse_overwriting(arguments)
+
+
 def _release(arguments: argparse.Namespace, ticks: fg.Ticks, feed: fg.Feed) -> None:
     """Releases what one structure counts of one table."""
 
@@ -519,36 +624,72 @@ def _release(arguments: argparse.Namespace, ticks: fg.Ticks, feed: fg.Feed) -> N
             **how,
         )
 
-    _write(arguments, replay, feed.structure, arguments.files)
+    _write(arguments, replay, feed.structure)
 
 
-def _write(arguments: argparse.Namespace, replay: Callable[..., Any], structure: Any, inputs: Sequence[str]) -> None:
-    """Reads the files, releases at each tick, writes."""
-    from fastgame._output import format_of, write  # noqa: PLC0415
+def _write(arguments: argparse.Namespace, replay: Callable[..., Any], structure: Any) -> None:
+    """Reads the files, releases at each tick, writes.
 
-    form = format_of(arguments.format, arguments.out)
-    if arguments.plot is not None:
-        from fastgame._plot import check_picture, draw_releases  # noqa: PLC0415
+    What is written is made whole first, beside its place; then the state is written; then the outputs are let out. So
+    no answer leaves that the state does not know, and a full disk loses none that it does.
+    """
+    from fastgame._output import format_of, staged  # noqa: PLC0415
 
-        check_picture(arguments.plot)
-    _refuse_overwriting(arguments, inputs)
     counts = fg.RowCounts()
     shown = not arguments.quiet and sys.stderr is not None and sys.stderr.isatty()
-    with _Progress(shown) as progress:
-        table = replay(
-            counts,
-            progress,
-            release_every=arguments.release_every,
-            time_format=arguments.time_format,
-            bad_rows="raise" if arguments.fail_on_bad_rows else "drop",
-        )
-    if arguments.plot is not None:
-        draw_releases(table, arguments.plot, structure)
-    write(table, form, arguments.out)
+    before = structure.now if structure.sealed else structure.now - 1
+    outputs: list[Staged] = []
+    try:
+        with Unit([structure]) as unit:
+            with _Progress(shown) as progress:
+                table = replay(
+                    counts,
+                    progress,
+                    release_every=arguments.release_every,
+                    time_format=arguments.time_format,
+                    bad_rows="raise" if arguments.fail_on_bad_rows else "drop",
+                    until=arguments.until,
+                    resume=arguments.state is not None,
+                )
+            if arguments.plot is not None:
+                outputs.append(_picture(table, arguments.plot, structure))
+            outputs.append(staged(table, format_of(arguments.format, arguments.out), arguments.out))
+            with _undisturbed():
+                unit.commit()
+                arguments.is_committed = arguments.state is not None
+                _publish([output for output in outputs if output.is_file], arguments.is_committed)
+        _publish([output for output in outputs if not output.is_file], arguments.is_committed)
+    finally:
+        for output in outputs:
+            output.forget()
     # Not before: what could not be written was not released.
     if not arguments.quiet:
         _tell_counts(counts)
         _tell_guarantee(structure)
+        if arguments.state is not None:
+            _tell_state(structure, before, table.num_rows)
+    if arguments.state is not None:
+        structure.close()
+
+
+def _picture(table: pa.Table, path: str, structure: Any) -> Staged:
+    """A picture that is to be written to a file."""
+    from fastgame._plot import draw_releases  # noqa: PLC0415
+
+    form = os.path.splitext(path)[1][1:].lower()
+    return Staged(lambda file: draw_releases(table, file, form, structure), path)
+
+
+def _publish(outputs: Sequence[Staged], is_committed: bool) -> None:
+    """Lets outputs out. What the state knows of already is kept where it cannot."""
+    for place, output in enumerate(outputs):
+        try:
+            output.publish()
+        except OSError as error:
+            kept = [name for name in (each.keep() for each in outputs[place:]) if name] if is_committed else []
+            if not kept:
+                raise
+            raise OSError(f"{error}; what was to be written is kept in {' and '.join(kept)}") from error
 
 
 def _columns(arguments: argparse.Namespace, feed: fg.Feed) -> tuple[list[str], list[str], list[str]]:
@@ -582,18 +723,21 @@ def _files(
     )
 
 
-def _refuse_overwriting(arguments: argparse.Namespace, inputs: Sequence[str]) -> None:
-    """What is written must not replace what is read, nor the table the picture."""
+def _refuse_overwriting(arguments: argparse.Namespace) -> None:
+    """What is written must not replace what is read, nor one of them another."""
     from fastgame._files import expand  # noqa: PLC0415
 
+    inputs = arguments.files if hasattr(arguments, "files") else [arguments.left, arguments.right]
     listed = [getattr(arguments, name, None) for name in ("keys", "boxes")]
     read = {os.path.realpath(path) for path in [*expand(inputs), *filter(None, listed)]}
-    written = [os.path.realpath(path) for path in (arguments.out, arguments.plot) if path is not None]
-    for path in written:
+    given = {f"--{name}": getattr(arguments, name) for name in ("out", "plot", "state")}
+    written = {option: os.path.realpath(path) for option, path in given.items() if path is not None}
+    for option, path in written.items():
         if path in read:
-            raise ValueError(f"{path} is read; name another file for --out or --plot")
-    if len(set(written)) < len(written):
-        raise ValueError("--out and --plot name the same file")
+            raise ValueError(f"{path} is read; name another file for {option}")
+        for other, its_path in written.items():
+            if other != option and its_path == path:
+                raise ValueError(f"{option} and {other} name the same file")
 
 
 class _Progress:
@@ -645,7 +789,9 @@ def _tell_counts(counts: fg.RowCounts) -> None:
     dropped = "; ".join(f"{count:,}: {reason}" for reason, count in counts.dropped.items())
     tail = f"left out {dropped}" if dropped else "all were used"
     _tell(f"not private: {counts.read:,} row{'s were' if counts.read != 1 else ' was'} read, {tail}")
-    if counts.read and sum(counts.dropped.values()) >= counts.read:
+    # That rows are those of other runs is as it should be.
+    elsewhere = sum(counts.dropped.get(reason, 0) for reason in (BEFORE_RUN, AFTER_RUN))
+    if counts.read > elsewhere and sum(counts.dropped.values()) >= counts.read:
         _tell("not private: NO ROW COULD BE USED; look at --time, --start and --end, --key and --weight")
 
 
@@ -661,6 +807,19 @@ def _tell_guarantee(structure: Any) -> None:
     life = ", its deletion included," if structure.contributions == 1 else ", their deletions included,"
     life = life if structure.protect == "lifetime" else ""
     _tell(f"all that was released is {promise}, for {unit}{life} and no more however it is combined")
+
+
+def _tell_state(structure: Any, before: int, rows: int) -> None:
+    """Says where the state stands. All of it is public."""
+    done = structure.now if structure.sealed else structure.now - 1
+    if not rows:
+        _tell("no step was due for release up to --until")
+    elif done == before:
+        _tell("no step was left to do up to --until; what was released last was released again")
+    _tell(
+        f"the state is at generation {structure.generation}, with {done:,} of {structure.horizon:,} steps done "
+        "(--expect-generation refuses an older copy)"
+    )
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -679,6 +838,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = _parser()
     given = parser.parse_args(arguments)
     prog = f"fastgame {given.command}"
+    given.is_committed = False
+    if getattr(given, "state", None) is not None:
+        given.explicit = _explicit(arguments)
     try:
         from pyarrow import ArrowException  # noqa: PLC0415
     except ImportError:
@@ -692,7 +854,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except KeyboardInterrupt:
-        _tell(f"{prog}: interrupted; nothing was written")
+        _tell(f"{prog}: interrupted; {_COMMITTED if given.is_committed else 'nothing was written'}")
         return 130
     except (
         fg.FastgameError,
@@ -707,9 +869,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         message = " ".join(str(error).split()) or "out of memory"
         for name, option in _OPTIONS.items():
             message = message.replace(name, option)
-        _tell(f"{prog}: error: {message}")
+        _tell(f"{prog}: error: {message}{f'; {_COMMITTED}' if given.is_committed else ''}")
         return _EXIT_REFUSED
     return 0
+
+
+_COMMITTED = "the state was written: the same command releases its last step again"
 
 
 #: What the library calls its parameters, and this program.
@@ -722,9 +887,33 @@ _OPTIONS = {
     "time_format": "--time-format",
     "delete_time": "--delete-time",
     'protect="lifetime"': "--protect lifetime",
+    "expect_generation": "--expect-generation",
+    "until must": "--until must",
     "max_weight": "--max-weight",
     "max_norm": "--max-weight",
 }
+
+
+@contextlib.contextmanager
+def _undisturbed() -> Iterator[None]:
+    """Lets interruptions and requests to end wait until the block is done."""
+    waiting: list[int] = []
+
+    def wait(number: int, _: object) -> None:
+        waiting.append(number)
+
+    try:
+        before = {number: signal.signal(number, wait) for number in (signal.SIGINT, signal.SIGTERM)}
+    except ValueError:  # not in the main thread, which alone may
+        yield
+        return
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+    if waiting:
+        raise KeyboardInterrupt
 
 
 @contextlib.contextmanager

@@ -23,7 +23,7 @@ import pyarrow.compute as pc
 import pyarrow.ipc
 
 from fastgame._errors import BadRowsError
-from fastgame._rows import RowCounts
+from fastgame._rows import AFTER_RUN, BEFORE_RUN, RowCounts
 from fastgame._ticks import Ticks, floor_microseconds, zone_mismatch
 
 if TYPE_CHECKING:
@@ -58,11 +58,13 @@ class Times(NamedTuple):
 class Reader:
     """Turns batches of rows into events, for one structure each.
 
-    With `strict`, the first batch with a bad row is an error.
+    Events of other steps than those from `first` to `last` are left out. With `strict`, the first batch with a bad row
+    is an error.
     """
 
-    def __init__(self, times: Times, counts: RowCounts, strict: bool) -> None:
+    def __init__(self, times: Times, counts: RowCounts, strict: bool, first: int, last: int) -> None:
         self.times = times
+        self.first, self.last = first, last
         self.counts = counts
         #: Rows of other tables that were counted before.
         self.before = counts.read
@@ -75,7 +77,9 @@ class Reader:
         steps, deleted, usable = self._steps(batch, first_row)
         return [list(self._events(batch, sink, steps, deleted, usable, first_row)) for sink in sinks]
 
-    def _leave_out(self, usable: Bools | None, bad: Bools | None, reason: str, first_row: int) -> Bools | None:
+    def _leave_out(
+        self, usable: Bools | None, bad: Bools | None, reason: str, first_row: int, expected: bool = False
+    ) -> Bools | None:
         """Counts the bad rows among the usable ones, and takes them out. None stands for all usable, or none bad."""
         if bad is None:
             return usable
@@ -84,7 +88,7 @@ class Reader:
         if count == 0:
             return usable
         self.counts.add(reason, count)
-        if self.strict:
+        if self.strict and not expected:
             row = first_row + int(np.argmax(bad)) + 1
             raise BadRowsError(
                 f"not private: there are bad rows: {reason}, the first is row {row} of the data; mend them, or leave "
@@ -102,7 +106,7 @@ class Reader:
         outside = (steps < 1) | (steps > last) if steps.size and (steps.min() < 1 or steps.max() > last) else None
         usable = self._leave_out(usable, outside, f"{times.time!r} not between start and end", first_row)
         if times.delete_time is None:
-            return steps, None, usable
+            return steps, None, self._in_run(steps, None, usable, first_row)
         values = column(batch, times.delete_time)
         missing = np.asarray(values.is_null())
         gone, bad = instants_of(values, times, times.delete_time)
@@ -113,7 +117,20 @@ class Reader:
         usable = self._leave_out(usable, early, f"{times.delete_time!r} before {times.time!r}", first_row)
         # Those that stay until the end are never deleted.
         deleted[missing] = last + 1
-        return steps, deleted, usable
+        return steps, deleted, self._in_run(steps, deleted, usable, first_row)
+
+    def _in_run(self, steps: Integers, deleted: Integers | None, usable: Bools | None, first_row: int) -> Bools | None:
+        """Leaves out the rows that neither come nor go in the steps of the run; there is nothing wrong with them."""
+        if self.first <= 1 and self.last >= self.times.ticks.horizon:
+            return usable
+        outside = ~self._within(steps) if deleted is None else ~(self._within(steps) | self._within(deleted))
+        late = outside & (steps > self.last)
+        usable = self._leave_out(usable, outside & ~late, BEFORE_RUN, first_row, expected=True)
+        return self._leave_out(usable, late, AFTER_RUN, first_row, expected=True)
+
+    def _within(self, steps: Integers) -> Bools:
+        """Which steps are those of the run."""
+        return (steps >= self.first) & (steps <= self.last)
 
     def _events(
         self,
@@ -134,11 +151,13 @@ class Reader:
             beyond = None if sink.bound is None else np.abs(weights) > sink.bound
             usable = self._leave_out(usable, bad, f"no usable weight in {sink.weight!r}", first_row)
             usable = self._leave_out(usable, beyond, f"{sink.weight!r} beyond the bound", first_row)
-        yield _batch(steps, taken, weights, usable)
-        if deleted is not None:
-            away = deleted <= self.times.ticks.horizon
-            away = away if usable is None else away & usable
-            yield _batch(deleted, taken, -weights, away)
+        if deleted is None:
+            yield _batch(steps, taken, weights, usable)
+            return
+        # Of a row that came in an earlier run, or goes in a later one, the other event alone.
+        for when, amounts in ((steps, weights), (deleted, -weights)):
+            inside = self._within(when)
+            yield _batch(when, taken, amounts, inside if usable is None else inside & usable)
 
 
 def column(batch: pa.RecordBatch, name: str) -> pa.Array:

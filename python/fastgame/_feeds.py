@@ -61,13 +61,13 @@ class Sink(ABC):
     whole = True
     #: Whether it releases; of two sinks of one structure only the second does.
     reads = True
+    #: Further columns of its releases.
+    more: tuple[str, ...] = ()
     #: Whether the columns of keys stand among those of the releases, and so must not have their names.
     labelled = True
 
     def __init__(self, feed: Any, ticks: Ticks) -> None:
         structure: Any = feed.structure
-        if structure.now != 1 or structure.sealed:
-            raise ValueError(f"a structure must be new; one at step {structure.now} was given")
         if structure.horizon < ticks.horizon:
             raise ValueError(
                 f"the horizon of a structure must be at least that of the ticks, {ticks.horizon}; one with "
@@ -388,6 +388,7 @@ class JoinSink(Sink):
     """Rows of one side of a join, with any key."""
 
     labelled = False
+    more = ("std_of_rows",)
 
     def __init__(self, feed: Any, ticks: Ticks, side: Any, kinds: dict[int, pa.DataType]) -> None:
         super().__init__(feed, ticks)

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
 
-from fastgame._writing import write_bytes
+from fastgame._writing import Staged
 
 FORMATS = ("table", "csv", "parquet", "json")
 _ENDINGS = {".csv": "csv", ".parquet": "parquet", ".pq": "parquet", ".json": "json", ".txt": "table"}
@@ -44,9 +44,9 @@ def check_target(out: str) -> None:
         raise ValueError(f"there is no folder {target.parent} to write {out} into")
 
 
-def write(table: pa.Table, form: str, out: str | None) -> None:
-    """Writes a table to a file, all or nothing, or to the standard output."""
-    write_bytes(lambda file: _write(table, form, file), out)
+def staged(table: pa.Table, form: str, out: str | None) -> Staged:
+    """A table that is to be written to a file, all or nothing, or to the standard output."""
+    return Staged(lambda file: _write(table, form, file), out)
 
 
 def _write(table: pa.Table, form: str, file: Any) -> None:
@@ -72,7 +72,7 @@ def _with_text_times(table: pa.Table) -> pa.Table:
             distinct = times.unique()
             text = pa.array([time.isoformat() for time in distinct.to_pylist()], pa.string())
             indices = pa.compute.index_in(times, value_set=distinct)
-            table = table.set_column(place, field.name, text.take(pa.concat_arrays(indices.chunks)))
+            table = table.set_column(place, field.name, text.take(indices.combine_chunks()))
     return table
 
 

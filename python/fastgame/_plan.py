@@ -83,6 +83,11 @@ def grid_of(given: Mapping[str, Any]) -> Iterable[int]:
 
 def summary(plan: Plan, profile: Profile | None = None) -> list[tuple[str, str]]:
     """The plan as rows of a name and a text."""
+    return [*promises(plan), *_errors(plan, profile), *_costs(plan)]
+
+
+def promises(plan: Plan) -> list[tuple[str, str]]:
+    """What is kept, and the guarantee."""
     given = plan.parameters
     unit = "one update" if given["protect"] == "update" else "one insertion with its later deletion"
     if given["contributions"] > 1:
@@ -92,8 +97,6 @@ def summary(plan: Plan, profile: Profile | None = None) -> list[tuple[str, str]]
         ("budget", _budget(plan.privacy)),
         ("protects", f"{unit}, in all answers together"),
         ("time", f"{counted(given['horizon'], 'step')}, mechanism {mechanism(plan)}"),
-        *_errors(plan, profile),
-        *_costs(plan),
     ]
 
 

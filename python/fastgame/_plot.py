@@ -53,10 +53,10 @@ def check_picture(path: str) -> None:
         raise ValueError(f"the form of {path} is not known by its ending (.{', .'.join(known)})")
 
 
-def draw_releases(table: pa.Table, path: str, structure: Any) -> None:
+def draw_releases(table: pa.Table, file: Any, form: str, structure: Any) -> None:
     """Released values over time with their 95 % error bands: one line a key, the largest last values first.
 
-    What is drawn is computed from released values alone.
+    What is drawn is computed from released values alone. The form is that of the ending of a file, as ``png``.
     """
     plt = pyplot()
     from matplotlib import dates, ticker  # noqa: PLC0415
@@ -68,7 +68,7 @@ def draw_releases(table: pa.Table, path: str, structure: Any) -> None:
     names = [name for name in table.schema.names if name not in plain]
     parts = [[str(part) for part in table.column(name).to_pylist()] for name in names]
     labels = np.array([" ".join(label) for label in zip(*parts, strict=True)] if parts else [""] * len(time))
-    last = time == time[-1]
+    last = time == time[-1:]
     order = labels[last][np.argsort(-value[last], kind="stable")]
     figure, axes = plt.subplots(figsize=(9, 5), layout="constrained")
     for place, label in enumerate(order[:_MOST_LINES]):
@@ -86,7 +86,7 @@ def draw_releases(table: pa.Table, path: str, structure: Any) -> None:
     axes.yaxis.set_major_formatter(ticker.StrMethodFormatter("{x:,.0f}"))
     axes.spines[["top", "right"]].set_visible(False)
     axes.set_ylabel(f"released {'size of the join' if join else 'count'} so far, with its 95 % error band")
-    if names:
+    if names and len(order):
         legend = axes.legend(frameon=False, fontsize="small", title=" ".join(names), loc="upper left")
         # Set afterwards: keys are no formulas, and may begin with "_".
         for text, label in zip([legend.get_title(), *legend.get_texts()], [" ".join(names), *order], strict=False):
@@ -97,5 +97,5 @@ def draw_releases(table: pa.Table, path: str, structure: Any) -> None:
     promise = f"{guarantee(structure.privacy)}, {unit}{structure.protect}"
     noise = mechanism_in_words(structure.mechanism, structure.buffers, structure.privacy)
     axes.set_title(f"{shown}{promise}, {noise}", loc="left", fontsize="medium")
-    figure.savefig(path, dpi=120)
+    figure.savefig(file, format=form, dpi=120)
     plt.close(figure)

@@ -15,6 +15,7 @@ import numpy as np
 from fastgame._arguments import has_lists, integer, shown, text, words
 from fastgame._core import JoinSize, Structure
 from fastgame._rows import RowCounts
+from fastgame._store import Unit
 from fastgame._ticks import Ticks
 
 if TYPE_CHECKING:
@@ -35,7 +36,8 @@ class Feed:
     Parameters
     ----------
     structure : ContinualCounter, ContinualVector, CountSketch or RangeCounter
-        New, with the clock at step 1, and a horizon of at least that of the ticks.
+        New, with the clock at step 1, or to go on with (`resume` of `replay`); with a horizon of at least that of the
+        ticks.
     key : str or tuple of str, optional
         The column of keys, several for composite ones. A counter takes none; a range counter a column for each axis, by
         default those of the names of its axes.
@@ -73,6 +75,8 @@ def replay(
     top: int | None = None,
     delete_time: str | None = None,
     release_every: int = 1,
+    until: Any = None,
+    resume: bool = False,
     time_format: str | None = None,
     bad_rows: Literal["drop", "raise"] = "drop",
     counts: RowCounts | None = None,
@@ -83,6 +87,19 @@ def replay(
 
     Rows may come in any order. What is released, and when, depends on the parameters alone: every tick has its rows in
     the result, whether or not anything happened, also if the table is empty. Needs pyarrow (`fastgame-dp[cli]`).
+
+    With `until` and `resume` a job runs every night over a table that grows: each run covers the steps after the last
+    one that was released, up to the last release at or before `until`. It takes the events (a row's coming, its going)
+    of these steps alone. Those of earlier steps were counted by an earlier run or came too late, those of later steps
+    are left to a later one; so a row must keep its time, weight and key, and be there when its step is released. (Of a
+    row that came too late the deletion still counts; nothing tells it from one that was counted.) Where there is no
+    step left to do, what was released last is released again and repeats exactly, so that a run whose result was lost
+    can be made again; its earlier steps cannot be read again.
+
+    A run with structures of `fastgame.open` is one unit: it is in their files before this returns, or not at all. What
+    is done is kept in memory until then; a long time can be covered in several calls, by `until`. Several structures
+    have a file each, and are written one after the other: where that was cut short they stand at different steps, and
+    those that lag are run alone first.
 
     Parameters
     ----------
@@ -102,7 +119,13 @@ def replay(
         The column with the time at which a row is taken out again; missing in rows that stay. Needs
         protect="lifetime".
     release_every : int
-        Release at every so-many-th step, and at the last.
+        Release at every so-many-th step, and at the last one of the ticks.
+    until : str, date, datetime or datetime64, optional
+        A public moment. Steps are released that end at or before it, all of the ticks without it. With a larger
+        `release_every` the run ends at the last release that is due; later rows are left to a later run.
+    resume : bool
+        Go on with structures that were used; all at one step, and with the same ticks as before, which nothing checks.
+        Without it they must be new.
     time_format : str, optional
         The form of text times, in the words of `strptime`, if it is not ISO.
     bad_rows : "drop" or "raise"
@@ -115,31 +138,39 @@ def replay(
     progress : callable, optional
         Called after each release with the number of steps done and of all steps. What it is told is public. All
         structures stand at that step, and may be asked for more there (a heat map, a quantile), but not be updated.
+        Answers of structures that are kept in files must not leave before this returns.
 
     Returns
     -------
     pyarrow.Table, or a dict of them by name
         Columns: time (the end of the step: what is released counts all before it), the key columns (or box),
         value, std (the standard deviation of the value's error); with `top`, also rank. Sorted by time, then as `keys`.
+        Of the steps of this run; without rows where no release was due yet.
 
     Raises
     ------
     ValueError, TypeError
-        A column that is missing or of a type that does not fit, structures that are in use, parameters out of range.
+        A column that is missing or of a type that does not fit, structures that are in use (with `resume`: at different
+        steps, or past `until`), parameters out of range.
+    StateError, OSError
+        A structure was closed, or its file cannot be written.
     BadRowsError
         With bad_rows="raise".
     ImportError
         Without pyarrow.
+
+    What is wrong with parameters and rows is found before anything changes. After a later error (an
+    interruption, a full disk) the structures are closed, as half of a step may be in them; those with a file can be
+    opened again, and are as they were before the run.
     """
     events, feeding = _with_pyarrow()
-    options = _Options(ticks, release_every, bad_rows, counts, memory, progress)
+    options = _Options(ticks, release_every, until, resume, bad_rows, counts, memory, progress)
     _columns(time=time, delete_time=delete_time, time_format=time_format)
     feeds = _feeds(structures, key=key, weight=weight, keys=keys, boxes=boxes, top=top)
     players = {name: _Player(feeding.sink_of(feed, ticks), ticks) for name, feed in feeds.items()}
     times = events.Times(ticks, time, delete_time, time_format)
-    _run([_Input(frame, times, list(players.values()))], options)
-    tables = {name: player.table() for name, player in players.items()}
-    return tables if isinstance(structures, Mapping) else tables[""]
+    tables = _run([_Input(frame, times, list(players.values()))], options)
+    return dict(zip(players, tables, strict=True)) if isinstance(structures, Mapping) else tables[0]
 
 
 def replay_join(
@@ -157,6 +188,8 @@ def replay_join(
     right_weight: str | None = None,
     right_delete_time: str | None = None,
     release_every: int = 1,
+    until: Any = None,
+    resume: bool = False,
     time_format: str | None = None,
     bad_rows: Literal["drop", "raise"] = "drop",
     counts: RowCounts | None = None,
@@ -175,13 +208,13 @@ def replay_join(
     ticks : Ticks
         The public clock.
     join : JoinSize
-        New, with a horizon of at least that of the ticks.
+        New, or to go on with (`resume`); with a horizon of at least that of the ticks.
     time, key, weight, delete_time
         The columns of the left table, as in `replay`.
     right_time, right_key, right_weight, right_delete_time
         Those of the right table; `right_time` and `right_key` as on the left, if they are not given. Without
         `right_weight` each row counts 1, without `right_delete_time` all rows stay.
-    release_every, time_format, bad_rows, counts, memory, progress
+    release_every, until, resume, time_format, bad_rows, counts, memory, progress
         As for `replay`.
 
     Returns
@@ -196,7 +229,7 @@ def replay_join(
         As `replay`; TypeError also for keys of different kinds, which never match.
     """
     events, feeding = _with_pyarrow()
-    options = _Options(ticks, release_every, bad_rows, counts, memory, progress)
+    options = _Options(ticks, release_every, until, resume, bad_rows, counts, memory, progress)
     _columns(time=time, delete_time=delete_time, time_format=time_format)
     _columns(right_time=right_time, right_delete_time=right_delete_time, right_weight=right_weight)
     if right_key is not None:
@@ -215,8 +248,8 @@ def replay_join(
         events.Times(ticks, time, delete_time, time_format),
         events.Times(ticks, time if right_time is None else right_time, right_delete_time, time_format),
     ]
-    _run([_Input(*each) for each in zip((left, right), times, ([player] for player in players), strict=True)], options)
-    return players[1].table()
+    inputs = [_Input(*each) for each in zip((left, right), times, ([player] for player in players), strict=True)]
+    return _run(inputs, options)[0]
 
 
 class _Input(NamedTuple):
@@ -234,6 +267,8 @@ class _Options:
         self,
         ticks: Any,
         release_every: Any,
+        until: Any,
+        resume: bool,
         bad_rows: str,
         counts: RowCounts | None,
         memory: Any,
@@ -254,6 +289,60 @@ class _Options:
         if self.memory < 0:
             raise ValueError(f"memory must be at least 0; {shown(self.memory)} was given")
         self.counts = RowCounts() if counts is None else counts
+        if not isinstance(resume, bool | np.bool_):
+            raise TypeError(f"resume must be True or False; {type(resume).__name__} was given")
+        self.resume = bool(resume)
+        #: The steps that end at or before `until`.
+        self.due = ticks.horizon
+        if until is not None:
+            self.due = max(0, int(ticks.locate(np.array([ticks.instant(until, "until")]))[0]) - 1)
+
+
+class _Span(NamedTuple):
+    """What a run covers: the steps whose events it takes, and those that it releases."""
+
+    first: int
+    last: int
+    grid: range
+    #: The last step, where it is not on the grid.
+    end: tuple[int, ...] = ()
+
+    @property
+    def releases(self) -> int:
+        """How many there are."""
+        return len(self.grid) + len(self.end)
+
+
+def _span(structures: Sequence[Any], options: _Options) -> _Span:
+    """The steps that are to do; if there are none, the last one that was released, again."""
+    states = [(structure.now, structure.sealed) for structure in structures]
+    now, sealed = states[0]
+    if not options.resume:
+        used = [step for step, read in states if step != 1 or read]
+        if used:
+            raise ValueError(
+                f"a structure must be new; one at step {used[0]} was given (resume=True goes on with the steps that "
+                "follow)"
+            )
+    elif len(set(states)) > 1:
+        states_shown = ", ".join(f"step {step} ({'released' if read else 'not released'})" for step, read in states)
+        raise ValueError(
+            f"structures that go on together must stand at the same step; {states_shown} were given: run those that "
+            "lag alone, with until= the end of the step that the others have released"
+        )
+    done = now if sealed else now - 1
+    horizon, every, due = options.ticks.horizon, options.release_every, options.due
+    if done > due:
+        raise ValueError(
+            f"until must not be before the end of step {done}, which the structures have reached; it is in step "
+            f"{due + 1}, and steps before the present one cannot be released again"
+        )
+    last = due if due == horizon else due // every * every
+    if done < last:
+        # The grid is that of all runs together.
+        grid = range((done // every + 1) * every, last + 1, every)
+        return _Span(done + 1, last, grid, () if grid and grid[-1] == last else (last,))
+    return _Span(done + 1, done, range(done, done + int(sealed)))
 
 
 def _columns(**names: Any) -> None:
@@ -272,11 +361,12 @@ def _with_pyarrow() -> tuple[Any, Any]:
     return importlib.import_module("fastgame._events"), importlib.import_module("fastgame._feeds")
 
 
-def _run(inputs: list[_Input], options: _Options) -> None:
-    """Reads all inputs, then plays them."""
+def _run(inputs: list[_Input], options: _Options) -> list[Any]:
+    """Reads all inputs, then plays them; the tables of those that release."""
     events = importlib.import_module("fastgame._events")
     players = [player for one in inputs for player in one.players]
     structures = [player.sink.structure for player in players]
+    span = _span(structures, options)
     if any(one.times.delete_time is not None for one in inputs) and any(
         structure.protect != "lifetime" for structure in structures
     ):
@@ -284,7 +374,7 @@ def _run(inputs: list[_Input], options: _Options) -> None:
             'delete_time needs structures with protect="lifetime": a row that comes and goes is two updates, and '
             "another protects one"
         )
-    rows = -(-options.ticks.horizon // options.release_every) * sum(player.rows for player in players)
+    rows = span.releases * sum(player.rows for player in players)
     if rows > _MOST_ROWS:
         raise ValueError(
             f"{rows:,} rows would be released, of which at most {_MOST_ROWS:,} are held: take a larger release_every "
@@ -294,18 +384,28 @@ def _run(inputs: list[_Input], options: _Options) -> None:
     try:
         rest = iter(stores)
         for one in inputs:
-            _collect(one, list(islice(rest, len(one.players))), options)
+            _collect(one, list(islice(rest, len(one.players))), options, span)
         for player, store in zip(players, stores, strict=True):
             player.begin(store.in_order())
-        _play(players, options)
+        # Until here nothing has changed.
+        with Unit(structures) as unit:
+            for step in chain(span.grid, span.end):
+                for player in players:
+                    player.release(step)
+                if options.progress is not None:
+                    options.progress(step, options.ticks.horizon)
+            tables = [player.table() for player in players if player.sink.reads]
+            unit.commit()
+        return tables
     finally:
         for store in stores:
             store.close()
 
 
-def _collect(one: _Input, stores: list[Any], options: _Options) -> None:
+def _collect(one: _Input, stores: list[Any], options: _Options, span: _Span) -> None:
     """Reads a table into the stores of its players."""
-    reader = importlib.import_module("fastgame._events").Reader(one.times, options.counts, options.strict)
+    events = importlib.import_module("fastgame._events")
+    reader = events.Reader(one.times, options.counts, options.strict, span.first, span.last)
     sinks = [player.sink for player in one.players]
     needed = dict.fromkeys(name for name in (one.times.time, one.times.delete_time) if name is not None)
     for sink in sinks:
@@ -391,30 +491,18 @@ class _Player:
         steps = np.repeat([step for step, _ in self.released], lengths).astype(np.int64)
         columns: dict[str, Any] = {"time": pa.array(self.ticks.ends(steps), _time_type(self.ticks))}
         if self.sink.top is not None:
-            columns["rank"] = pa.array(np.tile(np.arange(1, self.sink.top + 1), len(lengths)))
+            columns["rank"] = pa.array(np.tile(np.arange(1, self.sink.top + 1, dtype=np.int64), len(lengths)))
         if self.sink.labels:
             places = [np.arange(len(one.value)) if one.places is None else one.places for one in each]
-            chosen = pa.array(np.concatenate(places))
+            chosen = pa.array(np.concatenate([np.empty(0, dtype=np.int64), *places]))
             columns.update({name: label.take(chosen) for name, label in self.sink.labels.items()})
-        columns["value"] = np.concatenate([released.value for released in each])
-        columns["std"] = np.concatenate([released.std for released in each])
-        for name in each[0].more:
-            columns[name] = pa.array(np.concatenate([released.more[name] for released in each]), from_pandas=True)
+        none = np.empty(0)
+        columns["value"] = np.concatenate([none, *(released.value for released in each)])
+        columns["std"] = np.concatenate([none, *(released.std for released in each)])
+        for name in self.sink.more:
+            parts = [none, *(released.more[name] for released in each)]
+            columns[name] = pa.array(np.concatenate(parts), from_pandas=True)
         return pa.table(columns, metadata={"fastgame.structure": repr(self.sink.structure)})
-
-
-def _play(players: list[_Player], options: _Options) -> None:
-    for step in _release_steps(options.ticks, options.release_every):
-        for player in players:
-            player.release(step)
-        if options.progress is not None:
-            options.progress(step, options.ticks.horizon)
-
-
-def _release_steps(ticks: Ticks, release_every: int) -> Iterable[int]:
-    """Every so-many-th step, and the last."""
-    steps = range(release_every, ticks.horizon + 1, release_every)
-    return chain(steps, () if steps and steps[-1] == ticks.horizon else (ticks.horizon,))
 
 
 def _time_type(ticks: Ticks) -> Any:

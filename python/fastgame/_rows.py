@@ -6,7 +6,11 @@ from dataclasses import dataclass, field
 
 from fastgame._arguments import integer, text
 
-__all__ = ["RowCounts"]
+__all__ = ["AFTER_RUN", "BEFORE_RUN", "RowCounts"]
+
+#: Why a row is none of a run's that covers some of the steps: nothing is wrong with it.
+BEFORE_RUN = "before the first step of this run"
+AFTER_RUN = "after the last step of this run"
 
 
 @dataclass
@@ -19,7 +23,9 @@ class RowCounts:
         Rows that were read.
     dropped : dict of str to int
         Rows that were left out, by reason. A row may be left out of one structure and not of another, and is then
-        counted once for each that leaves it out.
+        counted once for each that leaves it out. Where a run covers some of the steps, rows that neither come nor go in
+        them are left out too: "before the first step of this run" (an earlier run has counted them, or they came too
+        late), "after the last step of this run" (a later one will count them).
     """
 
     read: int = 0

@@ -8,8 +8,9 @@ from __future__ import annotations
 import datetime as dt
 import json
 import os
-from collections.abc import Mapping
-from typing import Any, Literal, NamedTuple, TypeVar, overload
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
+from typing import Any, ClassVar, Literal, NamedTuple, TypeVar, overload
 
 import numpy as np
 
@@ -29,6 +30,7 @@ from fastgame._core import (
     Zcdp,
 )
 from fastgame._errors import IncompatibleError, StateError
+from fastgame._ticks import Ticks
 
 __all__ = ["StoreInfo", "inspect", "open"]
 
@@ -36,12 +38,7 @@ S = TypeVar("S", bound=Structure)
 
 _STRUCTURES: tuple[type[Structure], ...] = (ContinualCounter, ContinualVector, CountSketch, RangeCounter, JoinSize)
 _NAMES = [structure.__name__ for structure in _STRUCTURES]
-_BUDGETS: dict[str, tuple[type[Budget], tuple[str, ...]]] = {
-    "Zcdp": (Zcdp, ("rho",)),
-    "Gdp": (Gdp, ("mu",)),
-    "ApproxDp": (ApproxDp, ("epsilon", "delta")),
-    "PureDp": (PureDp, ("epsilon",)),
-}
+_BUDGETS: dict[str, type[Budget]] = {budget.__name__: budget for budget in (Zcdp, Gdp, ApproxDp, PureDp)}
 #: What the constructor of an axis is given.
 _AXES: dict[str, tuple[type[axis.Axis], tuple[str, ...]]] = {
     "Regular": (axis.Regular, ("size", "start", "stop", "name", "underflow", "overflow")),
@@ -71,7 +68,7 @@ def open(
     sync: Literal["always", "reads"] = "always",
     expect_generation: int | None = None,
 ) -> Structure: ...
-def open(  # as gzip.open: it is called by the module's name
+def open(
     path: Any,
     structure: Any = None,
     /,
@@ -95,8 +92,8 @@ def open(  # as gzip.open: it is called by the module's name
         ContinualCounter, ContinualVector, CountSketch, RangeCounter or JoinSize. Without it the file must be there.
     sync : "always" or "reads"
         When what was done must be on the disk: before each call returns, or before an answer leaves (updates are then
-        synced with the next answer, or by the method `sync`: faster, and a power cut may take those that no answer has
-        seen).
+        synced with the next answer, or by the method `sync`: faster, and a power cut may take those that no answer
+        has seen).
     expect_generation : int, optional
         Refuse a file that is older: the `generation` that was noted, elsewhere, when it was last used. Nothing in a
         file can tell that it is an old copy.
@@ -122,8 +119,8 @@ def open(  # as gzip.open: it is called by the module's name
     Examples
     --------
     >>> import fastgame as fg
-    >>> privacy = fg.Zcdp(rho=0.5)
-    >>> with fg.open("visits.fg", fg.ContinualCounter, horizon=8760, privacy=privacy) as visits:  # doctest: +SKIP
+    >>> year = {"horizon": 8760, "privacy": fg.Zcdp(rho=0.5)}
+    >>> with fg.open("visits.fg", fg.ContinualCounter, **year) as visits:  # doctest: +SKIP
     ...     visits.update(1)
     ...     published = visits.release()
     """
@@ -131,10 +128,72 @@ def open(  # as gzip.open: it is called by the module's name
         given = structure.__name__ if isinstance(structure, type) else type(structure).__name__
         raise TypeError(f"structure must be one of {', '.join(_NAMES)}; {given} was given")
     if structure is None and parameters:
-        known = ", ".join(_NAMES)
-        raise TypeError(f"parameters need the structure that they are of: fastgame.open(path, one of {known})")
+        raise TypeError(
+            f"parameters need the structure that they are of: fastgame.open(path, one of {', '.join(_NAMES)})"
+        )
     if text(sync, "sync") not in ("always", "reads"):
         raise ValueError(f'sync must be "always" or "reads"; {shown(sync)} was given')
+    return _opened(path, structure, parameters, parameters, sync=sync, expect_generation=expect_generation)
+
+
+class Job(NamedTuple):
+    """What the command line keeps beside the parameters, since counts mean nothing without it. All of it is public."""
+
+    #: What `Ticks` was given, as text.
+    clock: Mapping[str, str | None]
+    #: A digest of the list of keys, where each has a cell.
+    keys: str | None = None
+
+    @property
+    def ticks(self) -> Ticks:
+        """The clock."""
+        return Ticks(self.clock["start"], self.clock["end"], self.clock["every"], tz=self.clock["tz"])
+
+    def check_same(self, file: str, given: Job, options: Mapping[str, str]) -> None:
+        """Refuses a job that is another one."""
+        if self.clock != given.clock and self.ticks != given.ticks:
+            for word, value in self.clock.items():
+                if value != given.clock[word]:
+                    raise _differs(
+                        file, options.get(word, word), value, given.clock[word], "give what it was made with"
+                    )
+        if self.keys != given.keys:
+            raise IncompatibleError(
+                f"{file} was made with another list of {options.get('keys', 'keys')}, or in another order, and each "
+                "key has a cell; give that list, or make a new structure in another file, with a budget of its own"
+            )
+
+
+def open_job(
+    path: str,
+    structure: type[Structure],
+    parameters: dict[str, Any],
+    given: Collection[str],
+    job: Job,
+    options: Mapping[str, str],
+    expect_generation: int | None,
+) -> Any:
+    """As `open`; if there is a file, the parameters named in `given` must be the stored ones.
+
+    `options` are the names of parameters in messages.
+    """
+    wanted = {word: value for word, value in parameters.items() if word in given}
+    return _opened(path, structure, parameters, wanted, job=job, options=options, expect_generation=expect_generation)
+
+
+def _opened(
+    path: Any,
+    structure: type[Structure] | None,
+    parameters: dict[str, Any],
+    wanted: Mapping[str, Any],
+    *,
+    sync: str = "always",
+    expect_generation: Any,
+    job: Job | None = None,
+    options: Mapping[str, str] | None = None,
+) -> Any:
+    """Makes a store with all parameters, or opens one that has those that are wanted."""
+    options = options or {}
     if expect_generation is not None:
         expect_generation = integer(expect_generation, "expect_generation")
         if not 0 <= expect_generation < 1 << 64:
@@ -144,15 +203,19 @@ def open(  # as gzip.open: it is called by the module's name
     def stored(words: str) -> tuple[str, dict[str, Any]]:
         name, kept = _read(words)
         if structure is not None:
-            _check_same(file, name, kept, structure.__name__, parameters)
+            before = _job_of(words)
+            if job is not None and before is not None and name == structure.__name__:
+                before.check_same(file, job, options)
+            _check_same(file, name, kept, structure.__name__, wanted, options)
         return name, kept
 
     def made() -> tuple[str, dict[str, Any], str]:
         if structure is None:
-            words = "there is no such store; to make one, give the structure and its parameters"
-            raise FileNotFoundError(2, words, file)
+            raise FileNotFoundError(
+                2, "there is no such store; to make one, give the structure and its parameters", file
+            )
         full = _core._keywords(structure.__name__, parameters)
-        return structure.__name__, full, _written(structure.__name__, full)
+        return structure.__name__, full, _written(structure.__name__, full, job)
 
     return _core._open(file, sync == "reads", expect_generation, stored, made)
 
@@ -192,13 +255,85 @@ def inspect(path: str | os.PathLike[str]) -> StoreInfo:
     OSError
         The file cannot be read.
     """
+    return overview(path)[0]
+
+
+def overview(path: str | os.PathLike[str]) -> tuple[StoreInfo, Job | None]:
+    """As `inspect`; also what the command line keeps."""
     words, values, version, generation, now, sealed, sizes, lost = _core._inspect(path_of(path))
     # One that was made in another language has no words of Python's.
     name, kept = _read(words) if words else (dict(values)["structure"], dict(values[1:]))
-    return StoreInfo(name, kept, version, generation, now, sealed, (sizes[0], sizes[1]), lost)
+    found = StoreInfo(name, kept, version, generation, now, sealed, (sizes[0], sizes[1]), lost)
+    return found, _job_of(words) if words else None
 
 
-def _check_same(file: str, name: str, kept: dict[str, Any], given_name: str, given: dict[str, Any]) -> None:
+class Unit:
+    """What is done to structures inside the block is written by `commit` into the files of those that have one, as one
+    for each, or not at all. Without a commit all of them are closed: half of a step may be in them.
+
+    Inside another block of the same structure that one writes.
+    """
+
+    _held: ClassVar[set[int]] = set()
+
+    def __init__(self, structures: Sequence[Any]) -> None:
+        self.structures = list({id(structure): structure for structure in structures}.values())
+        #: Those that are to be written here.
+        self.waiting: list[Any] = []
+        self.is_done = False
+
+    def __enter__(self) -> Unit:
+        try:
+            for structure in self.structures:
+                if structure.path is not None and id(structure) not in self._held:
+                    structure._hold()
+                    self._held.add(id(structure))
+                    self.waiting.append(structure)
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def commit(self) -> None:
+        """Writes what was done. Until then nothing that was answered may leave."""
+        written: list[str] = []
+        for structure in list(self.waiting):
+            try:
+                structure._commit()
+            except Exception as error:
+                if not written:
+                    raise
+                raise StateError(
+                    f"{structure.path} could not be written ({error}), and was closed; {' and '.join(written)} had "
+                    "been written before: they stand at different steps, and what this run released of them is lost "
+                    "but for the last step, which can be released again (resume=True)"
+                ) from error
+            self._let_go(structure)
+            written.append(str(structure.path))
+        self.is_done = True
+
+    def _let_go(self, structure: Any) -> None:
+        self.waiting.remove(structure)
+        self._held.discard(id(structure))
+
+    def __exit__(self, *_: object) -> None:
+        if self.is_done:
+            return
+        for structure in list(self.waiting):
+            self._let_go(structure)
+        for structure in self.structures:
+            with suppress(Exception):
+                structure.close()
+
+
+def _check_same(
+    file: str,
+    name: str,
+    kept: dict[str, Any],
+    given_name: str,
+    given: Mapping[str, Any],
+    options: Mapping[str, str],
+) -> None:
     """Refuses parameters that are not the stored ones. What is not given is taken from the store."""
     if name != given_name:
         raise _differs(file, "structure", name, given_name)
@@ -213,33 +348,38 @@ def _check_same(file: str, name: str, kept: dict[str, Any], given_name: str, giv
     for word in given:
         ours, theirs = full.get(word), kept.get(word)
         if ours != theirs:
-            raise _differs(file, word, theirs, ours)
+            raise _differs(file, options.get(word, word), theirs, ours)
 
 
-def _differs(file: str, field: str, stored: Any, given: Any) -> IncompatibleError:
+def _differs(
+    file: str, field: str, stored: Any, given: Any, do: str = "give what it was made with (or leave it out)"
+) -> IncompatibleError:
     return IncompatibleError(
-        f"{file} was made with {field} = {stored!r}, and {given!r} was given; give what it was made with (or leave it "
-        "out), or make a new structure in another file, with a budget of its own"
+        f"{file} was made with {field} = {stored!r}, and {given!r} was given; {do}, or make a new structure in another "
+        "file, with a budget of its own"
     )
 
 
-def _written(name: str, keywords: Mapping[str, Any]) -> str:
+def _written(name: str, keywords: Mapping[str, Any], job: Job | None = None) -> str:
     """A structure and its parameters as words."""
-    words = {word: _word(word, value) for word, value in keywords.items()}
-    return json.dumps({"structure": name, "parameters": words}, ensure_ascii=False, allow_nan=False)
+    words: dict[str, Any] = {"structure": name, "parameters": words_of(keywords)}
+    if job is not None:
+        words["job"] = job._asdict()
+    return json.dumps(words, ensure_ascii=False, allow_nan=False)
+
+
+def words_of(keywords: Mapping[str, Any]) -> dict[str, Any]:
+    """Parameters as what JSON holds."""
+    return {word: _word(word, value) for word, value in keywords.items()}
 
 
 def _word(word: str, value: Any) -> Any:
     if isinstance(value, Budget):
-        kind = type(value).__name__
-        return {kind: {field: getattr(value, field) for field in _fields(value)}}
+        # As for pickle: what it was made from.
+        return {type(value).__name__: value.__getnewargs_ex__()[1]}
     if word == "axes":
         return [_axis_words(one) for one in value]
     return list(value) if isinstance(value, tuple) else value
-
-
-def _fields(budget: Budget) -> tuple[str, ...]:
-    return _BUDGETS[type(budget).__name__][1]
 
 
 def _axis_words(one: axis.Axis) -> dict[str, Any]:
@@ -259,6 +399,8 @@ def _time_word(value: Any) -> Any:
     """Text for what `Ticks` takes."""
     if value is None or isinstance(value, str):
         return value
+    if isinstance(value, dt.timezone):
+        value = value.utcoffset(None)
     if isinstance(value, dt.timedelta):
         return {"microseconds": value // dt.timedelta(microseconds=1)}
     if isinstance(value, dt.date):
@@ -280,10 +422,19 @@ def _read(words: str) -> tuple[str, dict[str, Any]]:
         raise StateError(f"the words of this store cannot be read: {type(error).__name__}") from None
 
 
+def _job_of(words: str) -> Job | None:
+    """What the command line kept, if it made the store."""
+    found = json.loads(words).get("job")
+    try:
+        return None if found is None else Job(**found)
+    except TypeError:
+        raise StateError("the words of this store cannot be read: they are of a later version") from None
+
+
 def _value(word: str, value: Any) -> Any:
     if word == "privacy":
         ((kind, fields),) = value.items()
-        budget: Any = _BUDGETS[kind][0]
+        budget: Any = _BUDGETS[kind]
         return budget(**fields)
     if word == "axes":
         return tuple(_axis_of(one) for one in value)
@@ -295,6 +446,8 @@ def _axis_of(words: Any) -> axis.Axis:
     given = {field: fields[field] for field in _AXES[kind][1]}
     if isinstance(given.get("every"), dict):
         given["every"] = dt.timedelta(**given["every"])
+    if isinstance(given.get("tz"), dict):
+        given["tz"] = dt.timezone(dt.timedelta(**given["tz"]))
     if kind == "Regular":
         given["bins"] = given.pop("size")
     made: Any = _AXES[kind][0]

@@ -193,15 +193,15 @@ class Ticks:
         instants = [0 if no else self._given_instant(time) for time, no in zip(given, none, strict=True)]
         return np.array(instants, dtype=np.int64), np.array(none, dtype=bool)
 
-    def instant(self, time: Any) -> int:
+    def instant(self, time: Any, name: str = "times") -> int:
         """A moment in microseconds since 1970; one without a zone is a reading of the clocks in that of the ticks."""
-        moment = _moment(time, "times")
+        moment = _moment(time, name)
         if moment.tzinfo is not None and self._zone is None:
             raise ValueError(zone_mismatch(self, True, f"the time {shown(time)}"))
         try:
             return _instant(_local(moment, self._zone))
         except OverflowError:
-            raise ValueError(f"times must be in the years 1 to 9999, in UTC too; {shown(time)} was given") from None
+            raise ValueError(f"{name} must be in the years 1 to 9999, in UTC too; {shown(time)} was given") from None
 
     def time(self, step: Any) -> Any:
         """When a step ends: what is released at it counts everything before this moment.

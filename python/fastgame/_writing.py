@@ -3,42 +3,101 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 import tempfile
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
+
+#: What is not for a file waits in memory up to so many bytes, then in a temporary file.
+_IN_MEMORY = 64 << 20
+
+
+class Staged:
+    """What is to be written to a file or to the standard output: first made whole, beside the file; then let out.
+
+    So nothing that can fail for its size (a full disk, memory) is left when it leaves.
+    """
+
+    def __init__(self, put: Callable[[Any], object], out: str | None) -> None:
+        self.out = out
+        self._name: str | None = None
+        self._content: Any = None
+        target = None if out is None else Path(out).resolve()
+        if target is None or (target.exists() and not target.is_file() and not target.is_dir()):
+            if target is None and sys.stdout is None:
+                raise ValueError("the standard output is closed: name a file with --out")
+            self._content = tempfile.SpooledTemporaryFile(_IN_MEMORY)  # noqa: SIM115 (closed when it is let out)
+            try:
+                put(self._content)
+            except BaseException:
+                self.forget()
+                raise
+            return
+        self._target = target
+        # Beside the target, so that the move is one step: nobody meets half of a table.
+        try:
+            descriptor, self._name = tempfile.mkstemp(dir=target.parent, prefix=".fastgame-")
+        except OSError as error:
+            raise OSError(error.errno, error.strerror, out) from None
+        try:
+            with os.fdopen(descriptor, "wb") as file:
+                put(file)
+                file.flush()
+                os.fsync(file.fileno())
+        except BaseException:
+            self.forget()
+            raise
+
+    @property
+    def is_file(self) -> bool:
+        """Whether it is let out by a move, and does not wait for a reader."""
+        return self._content is None
+
+    def publish(self) -> None:
+        """Lets it out. After an error what is for a file is still there, to be kept or forgotten."""
+        if self._name is not None:
+            # Until now it was its owner's alone.
+            mask = os.umask(0)
+            os.umask(mask)
+            os.chmod(self._name, 0o666 & ~mask)
+            os.replace(self._name, self._target)
+            self._name = None
+            return
+        self._content.seek(0)
+        if self.out is None:
+            sys.stdout.flush()
+            shutil.copyfileobj(self._content, sys.stdout.buffer)
+            sys.stdout.buffer.flush()
+        else:
+            with open(self.out, "wb") as file:  # a pipe or a device, which must stay what it is
+                shutil.copyfileobj(self._content, file)
+        self._content.close()
+
+    def keep(self) -> str | None:
+        """Leaves it where it is, for somebody to move; the name of the file."""
+        name, self._name = self._name, None
+        return name
+
+    def forget(self) -> None:
+        """Takes away what was not let out."""
+        if self._name is not None:
+            with suppress(OSError):
+                os.unlink(self._name)
+            self._name = None
+        if self._content is not None:
+            self._content.close()
 
 
 def write_bytes(put: Callable[[Any], object], out: str | None) -> None:
     """Lets `put` write to a file, all or nothing, or to the standard output."""
-    if out is None:
-        if sys.stdout is None:
-            raise ValueError("the standard output is closed: name a file with --out")
-        sys.stdout.flush()
-        put(sys.stdout.buffer)
-        sys.stdout.buffer.flush()
-        return
-    target = Path(out).resolve()
-    if target.exists() and not target.is_file() and not target.is_dir():
-        with target.open("wb") as file:  # a pipe or a device, which must stay what it is
-            put(file)
-        return
-    # Beside the target, so that the move is one step: nobody meets half of a table.
+    staged = Staged(put, out)
     try:
-        descriptor, name = tempfile.mkstemp(dir=target.parent, prefix=".fastgame-")
-    except OSError as error:
-        raise OSError(error.errno, error.strerror, out) from None
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            put(file)
-        mask = os.umask(0)
-        os.umask(mask)
-        os.chmod(name, 0o666 & ~mask)
-        os.replace(name, target)
-    except BaseException:
-        os.unlink(name)
-        raise
+        staged.publish()
+    finally:
+        staged.forget()
 
 
 def write_text(text: str, out: str | None) -> None:

@@ -617,6 +617,8 @@ def _rows_of_ticks() -> None:
             "Ticks.instants", "times", "times or missing", lambda _, v, t=ticks: t.instants(v), [good] * 3, names="time"
         )
         row("Ticks.instant", "time", "time", lambda _, v, t=ticks: t.instant(v), good, names="times")
+        # A word of messages.
+        row("Ticks.instant", "name", "anything", lambda _, v, t=ticks, g=good: t.instant(g, v), "times")
         row("Ticks.time", "step", "integers", lambda _, v, t=ticks: t.time(v), [1, 2], names="steps")
         row("Ticks.time", "step", "integers", lambda _, v, t=ticks: t.time(v), 1, names="steps")
         row("Ticks.ends", "steps", "integer array", lambda _, v, t=ticks: t.ends(v), np.array([1, 2]))
@@ -637,6 +639,8 @@ def _rows_of_replays() -> None:
         "top": ("nothing but None", None),
         "delete_time": ("column or None", None),
         "release_every": ("integer", 2),
+        "until": ("time or None", "2020-01-05"),
+        "resume": ("flag", False),
         "time_format": ("text or None", None),
         "bad_rows": ("word", "raise"),
         "counts": ("counts or None", None),
@@ -645,7 +649,7 @@ def _rows_of_replays() -> None:
     }
     for parameter, (what, good) in takes.items():
         call: Call = lambda s, v, p=parameter: fg.replay(**{"structures": s, **base, p: v})  # noqa: E731
-        row("replay", parameter, what, call, good, "new counter", names="columns?|counter|table")
+        row("replay", parameter, what, call, good, "new counter", names="columns?|counter|table|times?")
     row("replay", "structures", "nothing", lambda _, v: fg.replay(structures=v, **base), REFUSED)
     row("replay", "structures", "nothing", lambda _, v: fg.replay(structures={"a": v}, **base), REFUSED)
     call = lambda s, v: fg.replay(structures={v: s}, **base)  # noqa: E731
@@ -688,7 +692,7 @@ def _rows_of_replays() -> None:
         call = lambda s, v, p=parameter: fg.replay_join(**{"join": s, **both, p: v})  # noqa: E731
         if parameter == "join":
             call = lambda _, v: fg.replay_join(join=v, **both)  # noqa: E731
-        names = "columns?|frame|table" + ("|" + parameter.removeprefix("right_"))
+        names = "columns?|frame|table|times?" + ("|" + parameter.removeprefix("right_"))
         row("replay_join", parameter, what, call, good, None if parameter == "join" else "new join", names=names)
 
 

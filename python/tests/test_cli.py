@@ -340,7 +340,7 @@ def test_keys_are_no_formulas_in_pictures_and_may_begin_with_a_line(run: Run) ->
     assert run(*TOP, "--plot", "out.png")[0] == 0
 
 
-@pytest.mark.parametrize("command", [[], ["count"], ["top"], ["plan"], ["range"], ["join"]])
+@pytest.mark.parametrize("command", [[], ["count"], ["top"], ["plan"], ["range"], ["join"], ["inspect"]])
 def test_help_and_version_are_shown(run: Run, command: list[str]) -> None:
     code, out, err = run(*command, "--help")
     assert (code, err) == (0, "")
@@ -348,7 +348,7 @@ def test_help_and_version_are_shown(run: Run, command: list[str]) -> None:
     assert run("--version")[:2] == (0, f"fastgame {fg.__version__}\n")
 
 
-@pytest.mark.parametrize("command", ["count", "top", "plan", "range", "join"])
+@pytest.mark.parametrize("command", ["count", "top", "plan", "range", "join", "inspect"])
 def test_the_example_of_the_help_runs_in_an_empty_folder(run: Run, command: str) -> None:
     example = run(command, "--help")[1].partition("example:\n")[2]
     assert example.count("fastgame ") >= 1
@@ -356,7 +356,7 @@ def test_the_example_of_the_help_runs_in_an_empty_folder(run: Run, command: str)
         Path(path).unlink()
     done = shell(f"set -eu\n{example}")
     assert (done.returncode, "error" in done.stderr) == (0, False), done.stderr
-    assert ("ContinualCounter" if command == "plan" else "2026-01-08") in done.stdout
+    assert {"plan": "ContinualCounter", "inspect": "step         2 of 31"}.get(command, "2026-01-08") in done.stdout
 
 
 ERRORS: dict[str, tuple[list[str], str]] = {

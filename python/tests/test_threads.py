@@ -16,7 +16,7 @@ THREADS = 8
 SECONDS = 2.0
 
 
-def run_together(work: Callable[[int], Any], threads: int = THREADS) -> list[Any]:
+def run_together(work: Callable[[int], Any], threads: int = THREADS, timeout: float = 60) -> list[Any]:
     """What `work` returns in each of several threads that start together; fails if one raises or hangs."""
     results: list[Any] = [None] * threads
     errors: list[BaseException] = []
@@ -33,7 +33,7 @@ def run_together(work: Callable[[int], Any], threads: int = THREADS) -> list[Any
     for thread in running:
         thread.start()
     for thread in running:
-        thread.join(60)
+        thread.join(timeout)
     assert not any(thread.is_alive() for thread in running), "deadlock"
     assert not errors, errors
     return results
@@ -155,7 +155,7 @@ def test_structures_of_different_threads_do_not_share_noise() -> None:
     assert len({tuple(row) for row in run_together(work)}) == THREADS
 
 
-def ticks_during(call: Callable[[], Any]) -> tuple[float, list[float]]:
+def ticks_during(call: Callable[[], Any], every: float = 0.0005) -> tuple[float, list[float]]:
     """How long a call took, and when another Python thread, that wakes up every millisecond or so, ran meanwhile."""
     ticks: list[float] = []
     done, started = threading.Event(), threading.Event()
@@ -163,7 +163,7 @@ def ticks_during(call: Callable[[], Any]) -> tuple[float, list[float]]:
     def tick() -> None:
         while not done.is_set():
             started.set()
-            time.sleep(0.0005)
+            time.sleep(every)
             ticks.append(time.monotonic())
 
     ticker = threading.Thread(target=tick, daemon=True)

@@ -41,9 +41,13 @@ impl From<StoreError> for PyErr {
         Python::attach(|py| match error {
             Stored::Structure(error) => CoreError(error).into(),
             Stored::Io { path, action, error } => {
-                let message = format!("cannot {action} the store: {error}");
-                // With a number Python makes it the right kind of OSError.
-                PyOSError::new_err((error.raw_os_error().or(of_kind(error.kind())), message, path))
+                // Python shows the number itself.
+                let shown = error.to_string();
+                let reason = shown.split(" (os error ").next().unwrap_or_default();
+                let message = format!("cannot {action} the store: {reason}");
+                // With a number Python makes it the right kind of OSError, and it shows a path as text.
+                let number = error.raw_os_error().or(of_kind(error.kind()));
+                PyOSError::new_err((number, message, path.into_os_string()))
             }
             Stored::Differs { .. } => IncompatibleError(py, error),
             error => StateError(py, error),

@@ -40,8 +40,28 @@ static FORKS: AtomicU64 = AtomicU64::new(0);
 
 /// Called in the child of every fork that Python makes.
 #[pyfunction]
-pub(crate) fn _after_fork_in_child() {
+pub(crate) fn _after_fork_in_child(py: Python<'_>) -> PyResult<()> {
     FORKS.fetch_add(1, Ordering::Relaxed);
+    // The child lets the files of stores go: it shares their locks with its parent, which may end before it.
+    #[cfg(unix)]
+    {
+        let os = py.import("os")?;
+        let null = os.call_method1("open", (os.getattr("devnull")?, os.getattr("O_RDWR")?))?;
+        let mut replaced = Ok(());
+        fastgame_store::release_after_fork(|number| {
+            // Not inheritable, as the file was.
+            if let Err(error) = os.call_method1("dup2", (&null, number, false)) {
+                replaced = Err(error);
+            }
+        });
+        os.call_method1("close", (null,))?;
+        replaced
+    }
+    #[cfg(not(unix))]
+    {
+        let _ = py;
+        Ok(())
+    }
 }
 
 /// Tells a process from its forks. The number of a process alone does not: in a namespace of its own a child may have the

@@ -68,6 +68,11 @@ pub enum Error {
         /// The file.
         path: PathBuf,
     },
+    /// The file is no longer where it was opened.
+    Moved {
+        /// Where it was.
+        path: PathBuf,
+    },
     /// A write failed before, and the object is not used again.
     Failed {
         /// The file.
@@ -141,6 +146,12 @@ impl fmt::Display for Error {
                 f,
                 "the noise of {} was calibrated by another version of this library, whose rule differs; continue with that \
                  version",
+                path.display()
+            ),
+            Self::Moved { path } => write!(
+                f,
+                "{} is no longer the file that was opened: it was moved, removed or replaced, and what is written now would \
+                 not be found again. Put it back, and open it anew",
                 path.display()
             ),
             Self::Failed { path, reason } => write!(

@@ -5,8 +5,9 @@ use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use crate::error::{Error, Result};
+use crate::forks::Held;
 use crate::format::{
-    Checksum, Header, Identity, Kind, Parameters, first_link, frame_checksum, mark, padding, preamble,
+    Checksum, Header, Identity, Kind, MARK, Parameters, first_link, frame_checksum, mark, padding, preamble,
 };
 use crate::scan::{Part, Scan, scan};
 
@@ -17,7 +18,7 @@ const COPIED: usize = 1 << 16;
 #[derive(Debug)]
 pub(crate) struct Log {
     path: PathBuf,
-    file: File,
+    file: Held,
     identity: Identity,
     /// The checksum of the last frame.
     link: Checksum,
@@ -84,15 +85,25 @@ fn is_same_file(_: &File, _: &Path) -> io::Result<bool> {
     Ok(true)
 }
 
-/// A file's place in its folder is on the disk only when the folder is.
-#[cfg(unix)]
-fn sync_folder(path: &Path) -> io::Result<()> {
-    File::open(path.parent().unwrap_or(Path::new(".")))?.sync_all()
-}
+/// The folder of a file: the file's place in it is on the disk only when the folder is.
+struct Folder(#[cfg(unix)] File);
 
-#[cfg(not(unix))]
-fn sync_folder(_: &Path) -> io::Result<()> {
-    Ok(())
+impl Folder {
+    /// Opened before anything is changed: where it cannot be, nothing is.
+    fn of(path: &Path) -> Result<Self> {
+        #[cfg(unix)]
+        let folder = File::open(path.parent().unwrap_or(Path::new("."))).map(Self);
+        #[cfg(not(unix))]
+        let folder = Ok(Self());
+        folder.map_err(Error::io(path, "open the folder of"))
+    }
+
+    fn sync(&self, path: &Path) -> Result<()> {
+        #[cfg(unix)]
+        self.0.sync_all().map_err(Error::io(path, "sync the folder of"))?;
+        let _ = path;
+        Ok(())
+    }
 }
 
 /// Gives a new file the owner and the permissions of the one that it is to replace.
@@ -128,14 +139,14 @@ impl Draft {
 
     const SUFFIX: &str = ".draft";
 
-    fn create(target: &Path, name: u64) -> Result<(Self, File)> {
+    fn create(target: &Path, name: u64) -> Result<(Self, Held)> {
         let path = target.with_file_name(format!("{}{name:016x}{}", Self::prefix(target), Self::SUFFIX));
         let mut options = OpenOptions::new();
         options.read(true).write(true).create_new(true);
         #[cfg(unix)]
         std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
         let file = options.open(&path).map_err(Error::io(&path, "create"))?;
-        Ok((Self { path, is_done: false }, file))
+        Ok((Self { path, is_done: false }, Held::new(file)))
     }
 
     /// Removes what a process that was stopped has left. To be called by who holds the file itself.
@@ -170,6 +181,7 @@ impl Log {
         write: impl FnOnce(&mut Self) -> Result<()>,
     ) -> Result<Self> {
         let name = u64::from_le_bytes(*identity.first_chunk().unwrap_or(&[0; 8]));
+        let folder = Folder::of(path)?;
         let (mut draft, log) = Self::draft(path, identity, 0, name, None, parameters, write)?;
         // Unlike a renaming, this fails if another process was faster.
         match fs::hard_link(&draft.path, path) {
@@ -178,11 +190,17 @@ impl Log {
             // Not every file system has links: the name is taken first, then the file.
             Err(_) => {
                 OpenOptions::new().write(true).create_new(true).open(path).map_err(Error::io(path, "create"))?;
-                fs::rename(&draft.path, path).map_err(Error::io(path, "create"))?;
+                if let Err(error) = fs::rename(&draft.path, path) {
+                    // An empty file under that name would be taken for a store of which nothing is left.
+                    let _ = fs::remove_file(path);
+                    return Err(Error::io(path, "create")(error));
+                }
             }
         }
         draft.is_done = true;
-        sync_folder(path).map_err(Error::io(path, "sync the folder of"))?;
+        folder.sync(path)?;
+        // Of a store that is no longer there.
+        Draft::remove_old(path);
         Ok(Self { path: path.to_owned(), ..log })
     }
 
@@ -232,6 +250,7 @@ impl Log {
         check_regular(path)?;
         let file = loop {
             let file = OpenOptions::new().read(true).write(true).open(path).map_err(Error::io(path, "open"))?;
+            let file = Held::new(file);
             lock(&file, path)?;
             // Another process may have put a new file in its place before this one was locked.
             if is_same_file(&file, path).map_err(Error::io(path, "open"))? {
@@ -251,6 +270,8 @@ impl Log {
             #[cfg(test)]
             fault: None,
         };
+        // A process that was stopped may have put the file in its place, and not have synced that.
+        Folder::of(path)?.sync(path)?;
         if scan.length > scan.end || scan.end > scan.marked {
             log.mend(&scan)?;
         }
@@ -265,7 +286,11 @@ impl Log {
         let length = usize::try_from(scan.end - scan.marked).unwrap_or(usize::MAX);
         bytes.try_reserve_exact(length).map_err(|_| Error::Structure(fastgame_core::Error::Memory))?;
         self.file.seek(SeekFrom::Start(scan.marked)).map_err(io)?;
-        (&self.file).take(scan.end - scan.marked).read_to_end(&mut bytes).map_err(io)?;
+        (&*self.file).take(scan.end - scan.marked).read_to_end(&mut bytes).map_err(io)?;
+        for &place in &scan.lost_marks {
+            let at = usize::try_from(place - scan.marked).unwrap_or(usize::MAX);
+            bytes[at..at + MARK].copy_from_slice(&mark(&self.identity, place));
+        }
         self.file.set_len(scan.end).map_err(io)?;
         self.file.seek(SeekFrom::Start(scan.marked)).map_err(io)?;
         self.file.write_all(&bytes).map_err(io)?;
@@ -335,7 +360,19 @@ impl Log {
             return Err(Error::io(&self.path, "sync")(io::Error::other("a fault")));
         }
         self.file.sync_data().map_err(Error::io(&self.path, "sync"))?;
+        self.check_in_place()?;
         self.mark()
+    }
+
+    /// Refuses to go on with a file that no opening would find: what it says would be forgotten, and said anew.
+    fn check_in_place(&self) -> Result<()> {
+        let gone = |kind| matches!(kind, io::ErrorKind::NotFound | io::ErrorKind::NotADirectory);
+        match is_same_file(&self.file, &self.path) {
+            Ok(false) => Err(Error::Moved { path: self.path.clone() }),
+            Err(error) if gone(error.kind()) => Err(Error::Moved { path: self.path.clone() }),
+            // A process may give up the right to look.
+            Ok(true) | Err(_) => Ok(()),
+        }
     }
 
     /// Puts a new file in place of this one, with what `write` appends to it. Until it is there nothing has changed.
@@ -351,6 +388,9 @@ impl Log {
         let drafted =
             Self::draft(&self.path, self.identity, self.generation, name, Some(&self.file), parameters, write);
         let (mut draft, log) = drafted.map_err(|error| (true, error))?;
+        let folder = Folder::of(&self.path).map_err(|error| (true, error))?;
+        // What stands there now may be somebody else's.
+        self.check_in_place().map_err(|error| (false, error))?;
         fs::rename(&draft.path, &self.path).map_err(|error| (true, Error::io(&self.path, "replace")(error)))?;
         draft.is_done = true;
         let path = std::mem::take(&mut self.path);
@@ -362,7 +402,7 @@ impl Log {
             return Err((false, Error::io(&self.path, "sync the folder of")(io::Error::other("a fault"))));
         }
         // Without it the old file may come back, and with it what was answered from the new one would be lost.
-        sync_folder(&self.path).map_err(|error| (false, Error::io(&self.path, "sync the folder of")(error)))
+        folder.sync(&self.path).map_err(|error| (false, error))
     }
 
     /// Lets others open the file. (A failure leaves it locked, until the process ends.)

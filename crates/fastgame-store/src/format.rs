@@ -22,6 +22,8 @@
 //! frame). So a mark says that all before it is on the disk. When reading stops at bytes that are no frame and no mark:
 //!
 //! * a mark further on: what was on the disk is damaged. The store is refused;
+//! * none, but a frame behind a mark's length: the mark had not reached the disk, and the frame behind it has. It is written
+//!   again, and nothing is lost;
 //! * none: a frame that was being written when the machine stopped. Nobody has had an answer from it, and it is cut off;
 //! * before the first mark: refused, as a file appears under its name only when its image is on the disk.
 //!
@@ -109,7 +111,7 @@ pub(crate) fn padding(length: usize) -> &'static [u8] {
 fn checksum(key: &Identity, parts: &[&[u8]]) -> Checksum {
     let mut hasher = SipHasher13::new_with_key(key);
     parts.iter().for_each(|part| hasher.write(part));
-    hasher.finish128().as_u128().to_le_bytes()
+    hasher.finish128().as_bytes()
 }
 
 /// The first bytes of a file.

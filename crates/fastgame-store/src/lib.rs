@@ -13,15 +13,18 @@
 //!
 //! The file holds exact counters and noise: whoever reads it reads the data. It is made readable by its owner alone.
 //!
-//! Inside the crate a file uses only files to its right: `store -> scan, file -> format -> error`.
+//! Inside the crate a file uses only files to its right: `store -> scan, file -> forks, format -> error`.
 
 mod error;
 mod file;
+mod forks;
 mod format;
 mod scan;
 mod store;
 
 pub use crate::error::{Error, Result};
+#[cfg(unix)]
+pub use crate::forks::release_after_fork;
 pub use crate::format::{Parameters, VERSION};
 pub use crate::scan::{Overview, inspect};
 pub use crate::store::{Options, State, Store, Sync};

@@ -27,6 +27,8 @@ pub(crate) struct Scan {
     pub(crate) generation: u64,
     pub(crate) step: u64,
     pub(crate) sealed: bool,
+    /// Where marks are missing between frames.
+    pub(crate) lost_marks: Vec<u64>,
 }
 
 /// What is handed out while a file is read, in order.
@@ -64,6 +66,9 @@ pub(crate) fn scan<E: From<Error>>(
         let place = scanner.scan.end;
         let Some(header) = scanner.frame()? else {
             scanner.check_lost()?;
+            if scanner.skip_lost_mark()? {
+                continue;
+            }
             break;
         };
         let first = scanner.frames == 1;
@@ -106,6 +111,7 @@ impl<'a> Scanner<'a> {
             generation: 0,
             step: 1,
             sealed: false,
+            lost_marks: Vec::new(),
         };
         let damaged = |place, what| Error::Damaged { path: path.to_owned(), place, what };
         let Some(bytes) = bytes.first_chunk::<PREAMBLE>() else { return Err(damaged(0, "the beginning of a store")) };
@@ -211,14 +217,6 @@ impl<'a> Scanner<'a> {
         if self.scan.image == 0 {
             return Err(damaged);
         }
-        // A mark that was damaged has a frame behind it.
-        if self.scan.length - here > MARK as u64 {
-            self.seek(here + MARK as u64)?;
-            if self.frame_at(here + MARK as u64)?.is_some() {
-                return Err(damaged);
-            }
-            self.seek(here)?;
-        }
         // A mark further on says that this was on the disk once.
         let (mut window, mut place) = (Vec::new(), here);
         loop {
@@ -238,6 +236,24 @@ impl<'a> Scanner<'a> {
             }
             window.drain(..passed);
         }
+    }
+
+    /// Passes what should be a mark, if a frame stands behind it. A mark is synced with the frame behind it, and the disk may
+    /// have got that one alone. Nothing is lost: the frame would not count behind any other frame than the one before.
+    fn skip_lost_mark(&mut self) -> Result<bool> {
+        let here = self.scan.end;
+        let behind = here + MARK as u64;
+        if behind >= self.scan.length || self.scan.lost_marks.last().is_some_and(|&lost| lost + MARK as u64 == here) {
+            return Ok(false);
+        }
+        self.seek(behind)?;
+        let is_there = self.frame_at(behind)?.is_some();
+        if is_there {
+            self.scan.lost_marks.push(here);
+            self.scan.end = behind;
+        }
+        self.seek(self.scan.end)?;
+        Ok(is_there)
     }
 }
 

@@ -363,12 +363,18 @@ impl<S: State> Store<S> {
     }
 
     /// Writes the whole state into a new file, which takes the place of the old one: it is opened faster than a long journal.
-    /// Done now and then without being asked. The file keeps its permissions.
+    /// Done now and then without being asked. The file keeps its permissions. While calls are held it waits for `commit`.
     ///
     /// # Errors
     /// [`Error::Io`] if there is no room for a new file or no permission to make one; the store goes on with the old one,
     /// unless the folder could not be synced.
     pub fn checkpoint(&mut self) -> Result<()> {
+        if self.is_held {
+            // The state has what is not written yet, and would have it twice.
+            self.check_usable()?;
+            self.most_journal = 0;
+            return Ok(());
+        }
         self.sync()?;
         self.drafts += 1;
         let name = u64::from(std::process::id()) << 32 | self.drafts;
