@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from fastgame._arguments import words
 from fastgame._results import Top
 
 
@@ -16,6 +17,8 @@ def lasting(column: Any) -> Any:
     if isinstance(column, tuple):
         return tuple(map(lasting, column))
     kind = type(column)
+    if kind is list:
+        return list(column)  # its elements may change it while they are read
     if hasattr(kind, "__getitem__") or hasattr(kind, "__array__"):
         return column
     for interface, function in [("__arrow_c_stream__", "chunked_array"), ("__arrow_c_array__", "array")]:
@@ -24,7 +27,12 @@ def lasting(column: Any) -> Any:
                 pyarrow = importlib.import_module("pyarrow")  # not needed for anything else
             except ImportError:
                 raise TypeError(f"to give the keys of a {kind.__name__} back, pyarrow must be installed") from None
-            return getattr(pyarrow, function)(column)
+            try:
+                return getattr(pyarrow, function)(column)
+            except (TypeError, ValueError) as error:
+                raise TypeError(
+                    f"keys must be a column; {kind.__name__} was given, which is none: {words(error)}"
+                ) from None
     return column
 
 

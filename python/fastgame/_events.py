@@ -302,7 +302,7 @@ def instants_of(values: pa.Array, times: Times, name: str) -> tuple[Integers, Bo
 def check_format(form: str, ticks: Ticks) -> None:
     """Refuses a format that cannot be read, does not say the day, or has a zone where the ticks have none."""
     aware = "%z" in form
-    shown = f"time_format {form!r}"
+    shown = f"time_format {form!r:.80}"
     if aware != (ticks.tz is not None):
         raise ValueError(zone_mismatch(ticks, aware, shown))
     example = dt.datetime(2013, 12, 31, 23, 59, 58, tzinfo=dt.timezone.utc if aware else None)

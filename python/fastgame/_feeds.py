@@ -16,6 +16,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from fastgame._arguments import has_lists, integer, sequence, shown, text, words
 from fastgame._core import ContinualCounter, ContinualVector, CountSketch, JoinSize, RangeCounter
 from fastgame._events import (
     Bad,
@@ -33,6 +34,7 @@ from fastgame._events import (
     value_type,
     whole_numbers,
 )
+from fastgame._ranges import _is_single, boxes
 from fastgame._ticks import Ticks
 from fastgame.axis import Axis, Datetime, Regular, StrCategory, Variable
 
@@ -72,8 +74,8 @@ class Sink(ABC):
                 f"{structure.horizon} was given"
             )
         self.structure = structure
-        self.weight: str | None = feed.weight
-        self.keys = _names(feed.key)
+        self.weight: str | None = None if feed.weight is None else text(feed.weight, "weight")
+        self.keys = names_of(feed.key)
         taken = [name for name in self.keys if name in _TAKEN and self.labelled]
         if taken:
             raise ValueError(
@@ -87,7 +89,7 @@ class Sink(ABC):
             )
         #: The largest absolute weight; None where the structure clips.
         self.bound: float | None = bound if structure.on_excess == "error" else None
-        self.top: int | None = feed.top
+        self.top: int | None = None if feed.top is None else integer(feed.top, "top")
         #: Columns that say what a release is of, a row each.
         self.labels: dict[str, Any] = {}
 
@@ -203,7 +205,7 @@ class KeySink(Sink):
         if any(part.null_count for part in self.listed):
             raise ValueError("keys must not be missing; there is a null in the list")
         if self.top is not None and not 1 <= self.top <= self.count:
-            raise ValueError(f"top must be from 1 to the number of keys, {self.count}; {self.top} was given")
+            raise ValueError(f"top must be from 1 to the number of keys, {self.count}; {shown(self.top)} was given")
         self.labels = dict(zip(self.keys, self.listed, strict=True))
 
     def check_key(self, kind: pa.DataType, place: int, name: str) -> None:
@@ -296,25 +298,30 @@ class RangeSink(Sink):
         if not named:
             raise ValueError("boxes must have at least one box; none was given")
         if self.top is not None and not 1 <= self.top <= len(named):
-            raise ValueError(f"top must be from 1 to the number of boxes, {len(named)}; {self.top} was given")
+            raise ValueError(f"top must be from 1 to the number of boxes, {len(named)}; {shown(self.top)} was given")
         # Bounds off an edge are refused before anything is read.
         corners = [self._corners(box) for box in named.values()]
         self.low, self.high = (np.array([corner[side] for corner in corners]) for side in (0, 1))
         self.labels = {"box": pa.array(list(named), pa.string())}
 
     def _corners(self, box: Any) -> tuple[Any, Any]:
-        from fastgame._ranges import boxes  # noqa: PLC0415 (imports this package's results)
-
+        low: Any
+        high: Any
         if self.axes is not None:
             low, high = boxes(self.axes, box, None) if isinstance(box, Mapping) else boxes(self.axes, *box)
         else:
-            low, high = (np.asarray(corner, dtype=np.int64) for corner in box)
+            low, high = (
+                [integer(end, "a corner of a box") for end in ([corner] if _is_single(corner) else corner)]
+                for corner in box
+            )
         low, high = np.atleast_1d(low), np.atleast_1d(high)
         if np.shape(low) != (len(self.structure.shape),):
-            raise ValueError(f"each of the boxes must be a single one; {box!r} was given")
+            raise ValueError(f"each of the boxes must be a single one; {shown(box)} was given")
         for place, (lo, hi, size) in enumerate(zip(low, high, self.structure.shape, strict=True)):
             if not 0 <= lo <= hi <= size:
-                raise ValueError(f"a box must have 0 <= lo <= hi <= {size} on axis {place}; {lo} and {hi} were given")
+                raise ValueError(
+                    f"a box must have 0 <= lo <= hi <= {size} on axis {place}; {shown(lo)} and {shown(hi)} were given"
+                )
         return low, high
 
     def check_key(self, kind: pa.DataType, place: int, name: str) -> None:
@@ -442,13 +449,22 @@ def _named(boxes: Any) -> dict[str, Any]:
     if isinstance(boxes, Mapping):
         if not all(isinstance(name, str) for name in boxes):
             raise TypeError("boxes must be a list of boxes, or a dict of them by name (text)")
+        if not all(
+            isinstance(box, Mapping) or (isinstance(box, tuple | list) and len(box) == 2) for box in boxes.values()
+        ):
+            raise TypeError("boxes must be dicts from the names of axes to (from, to), or two corners each")
         return dict(boxes)
-    if isinstance(boxes, str | bytes) or not hasattr(type(boxes), "__iter__"):
-        raise TypeError(f"boxes must be a list of boxes, or a dict of them by name; {boxes!r} was given")
+    if isinstance(boxes, str | bytes) or not hasattr(type(boxes), "__len__"):
+        raise TypeError(f"boxes must be a list of boxes, or a dict of them by name; {shown(boxes)} was given")
     named: dict[str, Any] = {}
-    for box in boxes:
+    for given in sequence(boxes, "boxes"):
+        box = given
         if not isinstance(box, Mapping) and not (isinstance(box, tuple | list) and len(box) == 2):
-            raise TypeError(f"a box is a dict from the names of axes to (from, to), or two corners; {box!r} was given")
+            raise TypeError(
+                f"a box is a dict from the names of axes to (from, to), or two corners; {shown(box)} was given"
+            )
+        if not isinstance(box, Mapping):
+            box = tuple(corner if _is_single(corner) else sequence(corner, "a corner of a box") for corner in box)
         name = box_name(box)
         if name in named:
             raise ValueError(f"a box stands twice among those to release, or two have one name: {name!r}")
@@ -460,12 +476,24 @@ def box_name(box: Any) -> str:
     """A box as text: ``distance=0:500,delay=60:``."""
     if not isinstance(box, Mapping):
         low, high = box
-        return ",".join(f"{a}:{b}" for a, b in zip(np.atleast_1d(low), np.atleast_1d(high), strict=True))
+        pairs = [[end] if _is_single(end) else end for end in (low, high)]
+        if len(pairs[0]) != len(pairs[1]):
+            raise ValueError(f"a box must have two corners of one length; {shown(box)} was given")
+        return ",".join(f"{_end_name(a)}:{_end_name(b)}" for a, b in zip(*pairs, strict=True))
     parts = []
     for name, bounds in box.items():
         ends = bounds if isinstance(bounds, tuple) else (bounds,)
-        parts.append(f"{name}=" + ":".join("" if end is None else str(end) for end in ends))
+        parts.append(f"{name}=" + ":".join("" if end is None else _end_name(end) for end in ends))
     return ",".join(parts)
+
+
+def _end_name(end: Any) -> str:
+    if hasattr(type(end), "__index__"):
+        return shown(integer(end, "a corner of a box"))
+    try:
+        return str(end)
+    except Exception:
+        return shown(end)
 
 
 class _OneEach:
@@ -489,28 +517,37 @@ def _single(columns: list[Any]) -> Any:
     return tuple(columns) if len(columns) > 1 else columns[0]
 
 
-def _names(key: Any) -> tuple[str, ...]:
+def names_of(key: Any, word: str = "key") -> tuple[str, ...]:
+    """The names of the columns of keys."""
     if key is None:
         return ()
-    names = (key,) if isinstance(key, str) else tuple(key)
-    if not all(isinstance(name, str) for name in names) or len(set(names)) < len(names):
-        raise TypeError(f"key must be the name of a column, or a tuple of different names; {key!r} was given")
+    names = (key,) if isinstance(key, str) else tuple(key) if isinstance(key, tuple | list) else ()
+    if not names or not all(isinstance(name, str) for name in names) or len(set(names)) < len(names):
+        raise TypeError(f"{word} must be the name of a column, or a tuple of different names; {shown(key)} was given")
     return names
 
 
 def _arrow_column(column: Any) -> Any:
     """A public list of keys as an Arrow array of one of the types that events have."""
     if isinstance(column, str | bytes):
-        raise TypeError(f"keys must be a list or column of keys, or a tuple of them; {column!r} was given")
+        raise TypeError(f"keys must be a list or column of keys, or a tuple of them; {shown(column)} was given")
+    if has_lists(column):
+        raise TypeError(
+            "keys must be a list or column of keys; there is a list in it (composite keys are a tuple of columns)"
+        )
+    kind = type(column)
+    if not any(hasattr(kind, name) for name in ("__arrow_c_stream__", "__arrow_c_array__", "__array__")):
+        # A set has another order in every process.
+        column = sequence(column, "keys")
     try:
-        if hasattr(type(column), "__arrow_c_stream__"):
+        if hasattr(kind, "__arrow_c_stream__"):
             column = pa.chunked_array(column).combine_chunks()
         try:
             array = pa.array(column)
         except OverflowError:
             array = pa.array(column, pa.uint64())
     except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
-        raise TypeError(f"keys must be a list or column of keys of one type: {error}") from None
+        raise TypeError(f"keys must be a list or column of keys of one type: {words(error)}") from None
     if isinstance(array, pa.ChunkedArray):
         array = array.combine_chunks()
     if pa.types.is_dictionary(array.type):

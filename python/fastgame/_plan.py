@@ -10,6 +10,7 @@ import os
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+from fastgame._arguments import path_of
 from fastgame._core import ApproxDp, Budget, ContinualVector, FrequencyProfile, JoinProfile, Plan, PureDp
 from fastgame._results import Comparison, MechanismPlan, WhatIf
 
@@ -420,6 +421,7 @@ def steps_between(first: int, last: int, most: int = 64) -> list[int]:
 
 def draw_plan(plan: Plan, path: str | os.PathLike[str], profile: Profile | None = None) -> None:
     """Error over time, over horizons for both units, and (a sketch with a profile) over widths, into a file."""
+    file = path_of(path)
     error = checked(plan, profile)
     try:
         from matplotlib.figure import Figure  # noqa: PLC0415 (optional)
@@ -438,7 +440,7 @@ def draw_plan(plan: Plan, path: str | os.PathLike[str], profile: Profile | None 
         axis.spines[["top", "right"]].set_visible(False)
         axis.legend(frameon=False, fontsize=8)
     figure.suptitle(plan_title(plan), fontsize=11)
-    figure.savefig(path, dpi=150)
+    figure.savefig(file, dpi=150)
 
 
 def plan_title(plan: Plan) -> str:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import itertools
 import math
-import operator
 from collections.abc import Iterable, Mapping, Sequence, Set, ValuesView
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from fastgame._arguments import array_of, integer, plain, sequence, shown, sized
 from fastgame._results import Grid, HeavyHitters, Top
 from fastgame.axis import Axis, StrCategory
 
@@ -21,7 +21,10 @@ def checked_axes(axes: Any) -> tuple[tuple[Axis, ...], list[int]]:
     """The axes as a tuple, and the sizes of their grid."""
     if isinstance(axes, Axis):
         axes = [axes]
-    axes = tuple(axes) if isinstance(axes, Iterable) else ()
+    try:
+        axes = tuple(axes) if isinstance(axes, Iterable) else ()
+    except TypeError:
+        axes = ()
     if not axes or not all(isinstance(axis, Axis) for axis in axes):
         raise TypeError("axes must be a list of axes of fastgame.axis, such as axis.Regular(100, 0, 5000)")
     names = [axis.name for axis in axes if axis.name is not None]
@@ -53,19 +56,22 @@ def points(axes: tuple[Axis, ...], given: Any, drop: bool) -> Places:
 
 def _columns_of_table(names: Sequence[str | None], given: Any) -> tuple[Sequence[Any], bool]:
     """As `_columns`."""
+    if not isinstance(given, Mapping) and hasattr(type(given), "collect"):
+        raise TypeError(f"points must be a table; a {type(given).__name__} was given, which .collect() makes one of")
     if None in names:
         raise TypeError("a table of points needs axes with names")
     listed = getattr(given, "column_names", None) if not isinstance(given, Mapping) else given
     known = list(given.columns if listed is None else listed)
     if absent := [name for name in names if name not in known]:
         raise ValueError(f"the points have no column {absent[0]!r}; the axes are {', '.join(map(repr, names))}")
-    parts = [given[name] for name in names]
+    parts = [plain(given[name], "points") for name in names]
     single = all(np.ndim(part) == 0 or isinstance(part, str) for part in parts)
     return [[part] for part in parts] if single else parts, single
 
 
 def _columns(axes: tuple[Axis, ...], given: Any) -> tuple[Sequence[Any], bool]:
     """A column for each axis, and whether it is a single point."""
+    given = plain(given, "points")
     names = [axis.name for axis in axes]
     if isinstance(given, Mapping) or hasattr(type(given), "columns") or hasattr(type(given), "column_names"):
         return _columns_of_table(names, given)
@@ -77,15 +83,16 @@ def _columns(axes: tuple[Axis, ...], given: Any) -> tuple[Sequence[Any], bool]:
             raise ValueError(
                 f"a tuple is one of {len(axes)} values or columns, one for each axis; give points as a list of rows"
             )
-        single = all(_is_single(part) for part in given)
-        return [[part] for part in given] if single else list(given), single
+        parts = [plain(part, "points") for part in given]
+        single = all(_is_single(part) for part in parts)
+        return [[part] for part in parts] if single else parts, single
     if isinstance(given, np.ndarray):
         if given.ndim not in (1, 2) or given.shape[-1] != len(axes):
             raise ValueError(
                 f"points must have the shape ({len(axes)},) for one, or (n, {len(axes)}); {given.shape} was given"
             )
         return list(np.atleast_2d(given).T), given.ndim == 1
-    if isinstance(given, str | bytes | ValuesView) or not isinstance(given, Iterable):
+    if isinstance(given, str | bytes | ValuesView | Set) or not isinstance(given, Iterable):
         raise TypeError(f"points must have {len(axes)} values each; {type(given).__name__} was given")
     rows = list(given)
     if rows and all(_is_single(part) for part in rows) and len(rows) == len(axes):
@@ -103,9 +110,13 @@ def _column_of_one_axis(given: Any) -> tuple[Sequence[Any], bool]:
             raise ValueError("points must be values, or rows of one value, for one axis; other rows were given")
         given = [row[0] for row in given]
     single = _is_single(given)
-    if not single and np.ndim(given) > 1:
-        given = np.asarray(given)
-        if given.ndim > 2 or given.shape[1] != 1:
+    if isinstance(given, list):
+        has_dimensions = any(isinstance(row, np.ndarray) and row.ndim for row in given)
+    else:
+        has_dimensions = not single and np.ndim(given) > 1
+    if has_dimensions:
+        given = array_of(given, "points", "must be values")
+        if given.ndim != 2 or given.shape[1] != 1:
             raise ValueError(f"points must have the shape (n,) or (n, 1), for one axis; {given.shape} was given")
         given = given[:, 0]
     return [[given] if single else given], single
@@ -117,9 +128,9 @@ def _one(rows: Places) -> Any:
 
 
 def _is_single(value: Any) -> bool:
-    if value is None or isinstance(value, str | bytes):
+    if value is None or isinstance(value, str | bytes | np.generic):
         return True
-    return not hasattr(type(value), "__len__") or (isinstance(value, np.ndarray) and value.ndim == 0)
+    return not sized(value) or (isinstance(value, np.ndarray) and value.ndim == 0)
 
 
 def boxes(axes: tuple[Axis, ...], lo: Any, hi: Any) -> tuple[Places, Places]:
@@ -130,6 +141,8 @@ def boxes(axes: tuple[Axis, ...], lo: Any, hi: Any) -> tuple[Places, Places]:
         return _named_boxes(axes, lo)
     if hi is None and not (len(axes) == 1 and _is_single(lo)):
         raise TypeError("a box is given by two corners, or by a dict from the names of axes to (from, to)")
+    lo, hi = plain(lo, "lo"), plain(hi, "hi")
+    lo, hi = (corner if _is_single(corner) else sequence(corner, name) for corner, name in ((lo, "lo"), (hi, "hi")))
     low, high = (_corners(axes, corner) for corner in (lo, hi))
     single = all(_is_corner(axes, corner) for corner in (lo, hi))
     count = len(low)
@@ -150,7 +163,7 @@ def _is_corner(axes: tuple[Axis, ...], corner: Any) -> bool:
     if len(axes) == 1:
         return _is_single(corner)
     if _is_single(corner):
-        raise TypeError(f"a corner must have {len(axes)} values, one for each axis; {corner!r} was given")
+        raise TypeError(f"a corner must have {len(axes)} values, one for each axis; {shown(corner)} was given")
     return len(corner) > 0 and all(_is_single(value) for value in corner)
 
 
@@ -160,11 +173,11 @@ def _corners(axes: tuple[Axis, ...], corner: Any) -> list[Sequence[Any]]:
     if _is_corner(axes, corner):
         corners = [[corner] if len(axes) == 1 else list(corner)]
     elif len(axes) == 1:
-        corners = [[value] if _is_single(value) else list(value) for value in corner]
+        corners = [[value] if _is_single(value) else sequence(value, "a corner") for value in corner]
     else:
         if any(_is_single(row) for row in corner):
             raise ValueError(f"a corner must have {len(axes)} values, one for each axis")
-        corners = [list(row) for row in corner]
+        corners = [sequence(row, "a corner") for row in corner]
     for row in corners:
         if len(row) != len(axes):
             raise ValueError(f"a corner must have {len(axes)} values, one for each axis; {len(row)} were given")
@@ -176,11 +189,11 @@ def _named_boxes(axes: tuple[Axis, ...], given: Mapping[str, Any]) -> tuple[Plac
     for name in given:
         if name not in names:
             known = ", ".join(map(repr, names)) or "without names"
-            raise ValueError(f"there is no axis {name!r}; the axes are {known}")
+            raise ValueError(f"there is no axis {shown(name)}; the axes are {known}")
     sides: list[list[tuple[int, int]]] = []
     counts = set()
     for axis in axes:
-        bounds = given.get(axis.name) if axis.name is not None else None
+        bounds = None if axis.name is None else plain(given.get(axis.name), f"a box of the axis {axis.name!r}")
         if bounds is None:
             sides.append([(0, axis.extent)])
         elif isinstance(bounds, str) or (isinstance(bounds, tuple) and all(map(_is_single, bounds))):
@@ -188,16 +201,20 @@ def _named_boxes(axes: tuple[Axis, ...], given: Mapping[str, Any]) -> tuple[Plac
         elif isinstance(bounds, tuple) and len(bounds) == 2:
             several = [bound for bound in bounds if not _is_single(bound)]
             length = len(several[0])
-            low, high = ([bound] * length if _is_single(bound) else list(bound) for bound in bounds)
+            low, high = (
+                [bound] * length if _is_single(bound) else sequence(bound, f"a bound of the axis {axis.name!r}")
+                for bound in bounds
+            )
             if len(low) != len(high):
                 raise ValueError(f"the bounds of {axis.name!r} must be as many; {len(low)} and {len(high)} were given")
             sides.append([axis.interval(pair) for pair in zip(low, high, strict=True)])
             counts.add(length)
         elif _is_single(bounds) or isinstance(bounds, slice):
-            raise TypeError(f"a box of the axis {axis.name!r} is (from, to); {bounds!r} was given")
+            raise TypeError(f"a box of the axis {axis.name!r} is (from, to); {shown(bounds)} was given")
         else:
             # Categories, or pairs.
-            sides.append([axis.interval(bound) for bound in bounds])
+            listed = sequence(bounds, f"the boxes of the axis {axis.name!r}")
+            sides.append([axis.interval(bound) for bound in listed])
             counts.add(len(sides[-1]))
     several_boxes = bool(counts)
     if len(counts) > 1:
@@ -230,11 +247,14 @@ def cdf(counter: Any, x: Any) -> Any:
     """The released share before edges."""
     if len(counter.shape) != 1:
         raise ValueError(f"a cdf is one of a single axis; this counter has {len(counter.shape)}")
+    x = plain(x, "x")
     single = _is_single(x)
-    wanted = [x] if single else list(x)
+    wanted = [x] if single else sequence(x, "x")
     if counter.axes is None:
-        ends = [operator.index(value) for value in wanted]
+        ends = [integer(value, "x") for value in wanted]
         bottom, top = 0, counter.shape[0]
+        if beyond := [end for end in ends if not 0 <= end <= top]:
+            raise ValueError(f"x must be from 0 to {top}; {shown(beyond[0])} was given")
     else:
         ends, bottom, top = [counter.axes[0].bound(value) for value in wanted], 0, counter.axes[0].extent
     starts = np.full(len(ends) + 1, bottom, dtype=np.int64)
@@ -262,7 +282,9 @@ def heavy_hitters(
 def grid(counter: Any, bins: Any, error: bool) -> Grid:
     """Counts of a coarser grid."""
     dims = len(counter.shape)
-    most = [operator.index(bins)] * dims if np.ndim(bins) == 0 else [operator.index(most) for most in bins]
+    bins = plain(bins, "bins")
+    single = _is_single(bins)
+    most = [integer(bins, "bins")] * dims if single else [integer(most, "bins") for most in sequence(bins, "bins")]
     if len(most) != dims:
         raise ValueError(f"bins must be a number, or one for each of the {dims} axes; {len(most)} were given")
     return _counted(counter, [_side(counter, axis, most[axis]) for axis in range(dims)], error)
@@ -275,15 +297,15 @@ def marginal(counter: Any, axis: Any, bins: Any, error: bool) -> Grid:
         names = [] if counter.axes is None else [known.name for known in counter.axes if known.name is not None]
         if axis not in names:
             raise ValueError(
-                f"there is no axis {axis!r}; the axes are {', '.join(map(repr, names)) or 'without names'}"
+                f"there is no axis {shown(axis)}; the axes are {', '.join(map(repr, names)) or 'without names'}"
             )
         number = names.index(axis)
     else:
-        number = operator.index(axis)
+        number = integer(axis, "axis")
         if not 0 <= number < dims:
-            raise ValueError(f"axis must be from 0 to {dims - 1}, or a name; {number} was given")
+            raise ValueError(f"axis must be from 0 to {dims - 1}, or a name; {shown(number)} was given")
     whole = [(0, size, size) for size in counter.shape]
-    whole[number] = _side(counter, number, operator.index(bins))
+    whole[number] = _side(counter, number, integer(bins, "bins"))
     found = _counted(counter, whole, error)
     std = None if found.std is None else found.std.reshape(-1)
     return Grid(found.value.reshape(-1), std, (found.edges[number],))
@@ -292,7 +314,7 @@ def marginal(counter: Any, axis: Any, bins: Any, error: bool) -> Grid:
 def _side(counter: Any, axis: int, most: int) -> tuple[int, int, int]:
     """The places of an axis without flow bins, and how long parts are that are at most so many."""
     if most < 1:
-        raise ValueError(f"bins must be at least 1; {most} were given")
+        raise ValueError(f"bins must be at least 1; {shown(most)} were given")
     if counter.axes is None:
         first, end = 0, counter.shape[axis]
         # Rectangles of the structure itself have the least noise.
@@ -341,11 +363,11 @@ def suggest(
     """The plan with the fewest cells whose boxes are nearly as good as any: see `RangeCounter.suggest`."""
     from fastgame._core import RangeCounter  # noqa: PLC0415 (imports this module)
 
-    count, most = operator.index(points), operator.index(max_cells)
-    if count < 0:
-        raise ValueError(f"points must be at least 0; {count} was given")
+    count, most = integer(points, "points"), integer(max_cells, "max_cells")
+    if not 0 <= count < 1 << 64:
+        raise ValueError(f"points must be at least 0, and less than 2^64; {shown(count)} was given")
     if most < 1:
-        raise ValueError(f"max_cells must be at least 1; {most} was given")
+        raise ValueError(f"max_cells must be at least 1; {shown(most)} was given")
     for name in ("width", "depth", "levels", "estimator"):
         if name in parameters:
             raise TypeError(f"RangeCounter.suggest() looks for {name}; leave it out")
@@ -360,7 +382,7 @@ def suggest(
             if plan.components[0] == plan.components[1] or plan.cells > most:
                 break  # wider changes nothing, or has more cells
     if not found:
-        raise ValueError(f"max_cells must be larger: no structure for this grid has {most} cells or fewer")
+        raise ValueError(f"max_cells must be larger: no structure for this grid has {shown(most)} cells or fewer")
     least = min(error for error, _, _ in found)
     good = [(cells, error, number) for number, (error, cells, _) in enumerate(found) if error <= _NEAR_BEST * least]
     return found[min(good)[2]][2]

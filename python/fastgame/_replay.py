@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import datetime as dt
 import importlib
-import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice
@@ -13,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
+from fastgame._arguments import has_lists, integer, shown, text, words
 from fastgame._core import JoinSize, Structure
 from fastgame._rows import RowCounts
 from fastgame._store import Unit
@@ -165,6 +165,7 @@ def replay(
     """
     events, feeding = _with_pyarrow()
     options = _Options(ticks, release_every, until, resume, bad_rows, counts, memory, progress)
+    _columns(time=time, delete_time=delete_time, time_format=time_format)
     feeds = _feeds(structures, key=key, weight=weight, keys=keys, boxes=boxes, top=top)
     players = {name: _Player(feeding.sink_of(feed, ticks), ticks) for name, feed in feeds.items()}
     times = events.Times(ticks, time, delete_time, time_format)
@@ -229,17 +230,23 @@ def replay_join(
     """
     events, feeding = _with_pyarrow()
     options = _Options(ticks, release_every, until, resume, bad_rows, counts, memory, progress)
+    _columns(time=time, delete_time=delete_time, time_format=time_format)
+    _columns(right_time=right_time, right_delete_time=right_delete_time, right_weight=right_weight)
+    if right_key is not None:
+        feeding.names_of(right_key, "right_key")
     if not isinstance(join, JoinSize):
         raise TypeError(f"join must be a JoinSize; {type(join).__name__} was given")
     if left is right and isinstance(left, Iterator):
         raise ValueError("left and right are one stream, which is read once: give each side one of its own")
     sides = feeding.join_sinks(
-        Feed(join, key=key, weight=weight), Feed(join, key=right_key or key, weight=right_weight), ticks
+        Feed(join, key=key, weight=weight),
+        Feed(join, key=key if right_key is None else right_key, weight=right_weight),
+        ticks,
     )
     players = [_Player(sink, ticks) for sink in sides]
     times = [
         events.Times(ticks, time, delete_time, time_format),
-        events.Times(ticks, right_time or time, right_delete_time, time_format),
+        events.Times(ticks, time if right_time is None else right_time, right_delete_time, time_format),
     ]
     inputs = [_Input(*each) for each in zip((left, right), times, ([player] for player in players), strict=True)]
     return _run(inputs, options)[0]
@@ -269,14 +276,22 @@ class _Options:
     ) -> None:
         if not isinstance(ticks, Ticks):
             raise TypeError(f"ticks must be fastgame.Ticks; {type(ticks).__name__} was given")
-        if bad_rows not in ("drop", "raise"):
-            raise ValueError(f'bad_rows must be "drop" or "raise"; {bad_rows!r} was given')
+        if text(bad_rows, "bad_rows") not in ("drop", "raise"):
+            raise ValueError(f'bad_rows must be "drop" or "raise"; {shown(bad_rows)} was given')
+        if progress is not None and not callable(progress):
+            raise TypeError(f"progress must be something to call, or None; {type(progress).__name__} was given")
+        if counts is not None and not isinstance(counts, RowCounts):
+            raise TypeError(f"counts must be a fastgame.RowCounts, or None; {type(counts).__name__} was given")
         self.ticks, self.strict, self.progress = ticks, bad_rows == "raise", progress
-        self.release_every, self.memory = operator.index(release_every), operator.index(memory)
+        self.release_every, self.memory = integer(release_every, "release_every"), integer(memory, "memory")
         if self.release_every < 1:
-            raise ValueError(f"release_every must be at least 1; {release_every} was given")
+            raise ValueError(f"release_every must be at least 1; {shown(self.release_every)} was given")
+        if self.memory < 0:
+            raise ValueError(f"memory must be at least 0; {shown(self.memory)} was given")
         self.counts = RowCounts() if counts is None else counts
-        self.resume = resume
+        if not isinstance(resume, bool | np.bool_):
+            raise TypeError(f"resume must be True or False; {type(resume).__name__} was given")
+        self.resume = bool(resume)
         #: The steps that end at or before `until`.
         self.due = ticks.horizon
         if until is not None:
@@ -310,9 +325,9 @@ def _span(structures: Sequence[Any], options: _Options) -> _Span:
                 "follow)"
             )
     elif len(set(states)) > 1:
-        shown = ", ".join(f"step {step} ({'released' if read else 'not released'})" for step, read in states)
+        states_shown = ", ".join(f"step {step} ({'released' if read else 'not released'})" for step, read in states)
         raise ValueError(
-            f"structures that go on together must stand at the same step; {shown} were given: run those that "
+            f"structures that go on together must stand at the same step; {states_shown} were given: run those that "
             "lag alone, with until= the end of the step that the others have released"
         )
     done = now if sealed else now - 1
@@ -328,6 +343,13 @@ def _span(structures: Sequence[Any], options: _Options) -> _Span:
         grid = range((done // every + 1) * every, last + 1, every)
         return _Span(done + 1, last, grid, () if grid and grid[-1] == last else (last,))
     return _Span(done + 1, done, range(done, done + int(sealed)))
+
+
+def _columns(**names: Any) -> None:
+    """Refuses names of columns that are no text; None stands for none, but of `time`."""
+    for word, name in names.items():
+        if name is not None or word == "time":
+            text(name, word)
 
 
 def _with_pyarrow() -> tuple[Any, Any]:
@@ -526,7 +548,7 @@ def _batches(frame: Any, needed: list[str]) -> Iterator[Any]:
         if missing:
             known = ", ".join(map(repr, names))
             what = "stands more than once" if missing[0] in names else "is missing"
-            raise ValueError(f"the column {missing[0]!r} {what}; the columns are {known}")
+            raise ValueError(f"the column {shown(missing[0])} {what}; the columns are {known}")
         chosen = batch.select(needed)
         if not isinstance(chosen, pa.Table):
             yield chosen
@@ -538,11 +560,14 @@ def _batches(frame: Any, needed: list[str]) -> Iterator[Any]:
 
 
 def _column(pa: Any, given: Any) -> Any:
-    """A list may have missing values of any kind."""
+    """A list may have missing values of any kind. Lists in lists are no column of times, keys or weights."""
+    if has_lists(given):
+        raise TypeError("a column has a list in it")
     return pa.array(given, from_pandas=True) if isinstance(given, list | tuple) else given
 
 
-def _pieces(frame: Any, needed: list[str]) -> Iterable[Any]:
+def _pieces(frame: Any, needed: list[str], batches: bool = True) -> Iterable[Any]:
+    """The pieces of a table, or with `batches` of an iterable of tables."""
     pa = importlib.import_module("pyarrow")
     kind = type(frame)
     if isinstance(frame, pa.Table | pa.RecordBatch):
@@ -551,8 +576,8 @@ def _pieces(frame: Any, needed: list[str]) -> Iterable[Any]:
         chosen = [name for name in frame if name in needed]
         try:
             return [pa.table({name: _column(pa, frame[name]) for name in chosen})]
-        except pa.ArrowException as error:
-            raise TypeError(f"the columns do not make a table: {error}") from None
+        except (pa.ArrowException, TypeError, ValueError, OverflowError, KeyError) as error:
+            raise TypeError(f"the columns do not make a table: {words(error)}") from None
     if hasattr(kind, "collect") and not hasattr(kind, "__arrow_c_stream__"):
         raise TypeError(f"frame must be a table; a {kind.__name__} was given, which .collect() makes one of")
     if kind.__module__.partition(".")[0] == "pandas" and hasattr(kind, "columns"):
@@ -560,14 +585,18 @@ def _pieces(frame: Any, needed: list[str]) -> Iterable[Any]:
         try:
             return [pa.Table.from_pandas(chosen, preserve_index=False)]
         except (pa.ArrowException, TypeError) as error:
-            raise TypeError(f"the table has a column that Arrow cannot hold: {error}") from None
-    if hasattr(kind, "__arrow_c_stream__"):
-        reader = pa.RecordBatchReader.from_stream(frame)
-        return chain([reader.schema.empty_table()], reader)
-    if hasattr(kind, "__arrow_c_array__"):
-        return [pa.record_batch(frame)]
-    if isinstance(frame, Iterable) and not isinstance(frame, str | bytes | np.ndarray):
-        return (piece for item in frame for piece in _pieces(item, needed))
+            raise TypeError(f"the table has a column that Arrow cannot hold: {words(error)}") from None
+    try:
+        if hasattr(kind, "__arrow_c_stream__"):
+            reader = pa.RecordBatchReader.from_stream(frame)
+            return chain([reader.schema.empty_table()], reader)
+        if hasattr(kind, "__arrow_c_array__"):
+            return [pa.record_batch(frame)]
+    except (pa.ArrowException, TypeError, ValueError) as error:
+        what = f"a {kind.__name__} was given, which is none: {words(error)}"
+        raise TypeError(f"frame must be a table that speaks Arrow; {what}") from None
+    if batches and isinstance(frame, Iterable) and not isinstance(frame, str | bytes | np.ndarray):
+        return (piece for item in frame for piece in _pieces(item, needed, batches=False))
     raise TypeError(
         f"frame must be a table that speaks Arrow, a dict of columns, or record batches; {kind.__name__} was given"
     )

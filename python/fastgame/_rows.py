@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from fastgame._arguments import integer, text
+
 __all__ = ["AFTER_RUN", "BEFORE_RUN", "RowCounts"]
 
 #: Why a row is none of a run's that covers some of the steps: nothing is wrong with it.
@@ -31,5 +33,7 @@ class RowCounts:
 
     def add(self, reason: str, count: int) -> None:
         """Counts rows that were left out."""
+        reason = str(text(reason, "reason"))
+        count = integer(count, "count")
         if count:
             self.dropped[reason] = self.dropped.get(reason, 0) + count

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import datetime as dt
 import json
-import operator
 import os
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
@@ -16,6 +15,7 @@ from typing import Any, ClassVar, Literal, NamedTuple, TypeVar, overload
 import numpy as np
 
 from fastgame import _core, axis
+from fastgame._arguments import integer, path_of, shown, text
 from fastgame._core import (
     ApproxDp,
     Budget,
@@ -98,7 +98,7 @@ def open(
         Refuse a file that is older: the `generation` that was noted, elsewhere, when it was last used. Nothing in a
         file can tell that it is an old copy.
     **parameters
-        Those of the structure, all by keyword, as `size`. For a file that is there they may be left out; those that are
+        Those of the structure, all by keyword, as `size`. Where there is a file they may be left out; those that are
         given must be the stored ones.
 
     Returns
@@ -124,15 +124,15 @@ def open(
     ...     visits.update(1)
     ...     published = visits.release()
     """
-    if structure is not None and structure not in _STRUCTURES:
+    if structure is not None and not any(structure is known for known in _STRUCTURES):
         given = structure.__name__ if isinstance(structure, type) else type(structure).__name__
         raise TypeError(f"structure must be one of {', '.join(_NAMES)}; {given} was given")
     if structure is None and parameters:
         raise TypeError(
             f"parameters need the structure that they are of: fastgame.open(path, one of {', '.join(_NAMES)})"
         )
-    if sync not in ("always", "reads"):
-        raise ValueError(f'sync must be "always" or "reads"; {sync!r} was given')
+    if text(sync, "sync") not in ("always", "reads"):
+        raise ValueError(f'sync must be "always" or "reads"; {shown(sync)} was given')
     return _opened(path, structure, parameters, parameters, sync=sync, expect_generation=expect_generation)
 
 
@@ -195,10 +195,10 @@ def _opened(
     """Makes a store with all parameters, or opens one that has those that are wanted."""
     options = options or {}
     if expect_generation is not None:
-        expect_generation = operator.index(expect_generation)
+        expect_generation = integer(expect_generation, "expect_generation")
         if not 0 <= expect_generation < 1 << 64:
-            raise ValueError(f"expect_generation must be from 0 to 2^64 - 1; {expect_generation} was given")
-    file = os.fsdecode(path)
+            raise ValueError(f"expect_generation must be from 0 to 2^64 - 1; {shown(expect_generation)} was given")
+    file = path_of(path)
 
     def stored(words: str) -> tuple[str, dict[str, Any]]:
         name, kept = _read(words)
@@ -260,7 +260,7 @@ def inspect(path: str | os.PathLike[str]) -> StoreInfo:
 
 def overview(path: str | os.PathLike[str]) -> tuple[StoreInfo, Job | None]:
     """As `inspect`; also what the command line keeps."""
-    words, values, version, generation, now, sealed, sizes, lost = _core._inspect(os.fsdecode(path))
+    words, values, version, generation, now, sealed, sizes, lost = _core._inspect(path_of(path))
     # One that was made in another language has no words of Python's.
     name, kept = _read(words) if words else (dict(values)["structure"], dict(values[1:]))
     found = StoreInfo(name, kept, version, generation, now, sealed, (sizes[0], sizes[1]), lost)

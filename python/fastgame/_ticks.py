@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime as dt
 import math
-import operator
 import re
 from bisect import bisect_left
 from functools import cached_property
@@ -13,6 +12,8 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import numpy as np
 import numpy.typing as npt
+
+from fastgame._arguments import array_of, integer, plain, shown, sized
 
 __all__ = ["Ticks"]
 
@@ -37,7 +38,7 @@ _UNITS = {
     "q": (3, 0, 0),
     "y": (12, 0, 0),
 }
-_DURATION = re.compile(r"([0-9]+)([a-z]+)")
+_DURATION = re.compile(r"([0-9]{1,30})([a-z]+)")
 #: How ISO text begins; Python takes any sign between date and time.
 _ISO = re.compile(r"\d{4}-\d{2}-\d{2}([T ]\d|$)", re.ASCII)
 #: Steps that follow the calendar are a day long or more, and the calendar ends with the year 9999.
@@ -106,11 +107,12 @@ class Ticks:
             self._shown(self._start), self._shown(self._end)
         except OverflowError:
             raise ValueError(
-                f"start and end must be in the years 1 to 9999, in UTC too; start={start!r} and end={end!r} were given"
+                f"start and end must be in the years 1 to 9999, in UTC too; start={shown(start)} and end={shown(end)} "
+                "were given"
             ) from None
         self._every = _every(every)
         if self._end <= self._start:
-            raise ValueError(f"end must be after start; start={start!r} and end={end!r} were given")
+            raise ValueError(f"end must be after start; start={shown(start)} and end={shown(end)} were given")
         # Without clock changes a day is as long as any other.
         if self._zone is None or isinstance(self._zone, dt.timezone):
             # What is longer than the calendar is as long as that; it must stay within 64 bits.
@@ -118,7 +120,9 @@ class Ticks:
             self._every = _Every(self._every.months, 0, length)
         horizon = -((self._start - self._end) // self._every.microseconds) if self._regular else self._last_listed()
         if horizon > _HORIZON:
-            raise ValueError(f"there can be at most 2^62 steps; {horizon} from {start!r} to {end!r} were asked for")
+            raise ValueError(
+                f"there can be at most 2^62 steps; {horizon} from {shown(start)} to {shown(end)} were asked for"
+            )
         self._horizon = int(horizon)
 
     @property
@@ -162,11 +166,10 @@ class Ticks:
         """
         if isinstance(times, str | dt.date | np.datetime64):
             return int(self._strictly(np.array([self._given_instant(times)]))[0])
-        shape = np.shape(times)
         instants, missing = self.instants(times)
         if missing.any():
             raise ValueError("times must not be missing; there is a NaT (drop it)")
-        return self._strictly(instants).reshape(shape)
+        return self._strictly(instants).reshape(np.shape(times))
 
     def instants(self, times: Any) -> tuple[Microseconds, npt.NDArray[np.bool_]]:
         """Times in microseconds since 1970, and which are missing: two flat arrays. Raises as `step`."""
@@ -177,20 +180,28 @@ class Ticks:
             # One by one: numpy would put all in the finest unit, in which the far ones do not fit.
             parts = [self.instants(np.array([time]) if isinstance(time, np.datetime64) else [time]) for time in times]
             return np.concatenate([part for part, _ in parts]), np.concatenate([none for _, none in parts])
-        array = np.asarray(times).ravel()
+        array = array_of(times, "times", "must be times").ravel()
         if array.dtype.kind == "M":
-            return floor_microseconds(array), np.isnat(array)
+            missing = np.isnat(array)
+            if isinstance(array, np.ma.MaskedArray):
+                # What a mask hides is no time.
+                array, missing = np.ma.getdata(array), missing.filled(True)
+            return floor_microseconds(array), missing
+        # Of a masked array, None for what is masked.
         given = array.tolist()
-        missing = [_is_missing(time) for time in given]
-        instants = [0 if none else self._given_instant(time) for time, none in zip(given, missing, strict=True)]
-        return np.array(instants, dtype=np.int64), np.array(missing, dtype=bool)
+        none = [_is_missing(time) for time in given]
+        instants = [0 if no else self._given_instant(time) for time, no in zip(given, none, strict=True)]
+        return np.array(instants, dtype=np.int64), np.array(none, dtype=bool)
 
     def instant(self, time: Any, name: str = "times") -> int:
         """A moment in microseconds since 1970; one without a zone is a reading of the clocks in that of the ticks."""
         moment = _moment(time, name)
         if moment.tzinfo is not None and self._zone is None:
-            raise ValueError(zone_mismatch(self, True, f"the time {time!r}"))
-        return _instant(_local(moment, self._zone))
+            raise ValueError(zone_mismatch(self, True, f"the time {shown(time)}"))
+        try:
+            return _instant(_local(moment, self._zone))
+        except OverflowError:
+            raise ValueError(f"{name} must be in the years 1 to 9999, in UTC too; {shown(time)} was given") from None
 
     def time(self, step: Any) -> Any:
         """When a step ends: what is released at it counts everything before this moment.
@@ -206,22 +217,30 @@ class Ticks:
 
         Raises
         ------
-        ValueError
-            A step out of range.
+        ValueError, TypeError
+            A step out of range; what is no integer, or an array of another type.
         """
-        if np.ndim(step) == 0:
-            number = operator.index(step)
+        step = plain(step, "step")
+        if not sized(step) or (isinstance(step, np.ndarray) and step.ndim == 0):
+            number = integer(step, "step")
             self._check(number, number)
             return self._shown(self._end_of(number))
-        steps = np.asarray(step)
-        if steps.dtype.kind not in "iu":
-            raise TypeError(f"steps must be integers; an array of {steps.dtype} was given")
+        steps = array_of(step, "steps", "must be integers")
+        if steps.dtype.kind not in "iu" or isinstance(steps, np.ma.MaskedArray):
+            kind = "a masked array" if isinstance(steps, np.ma.MaskedArray) else f"an array of {steps.dtype}"
+            raise TypeError(f"steps must be integers; {kind} was given")
+        steps = np.ascontiguousarray(steps)
         if steps.size:
             self._check(int(steps.min()), int(steps.max()))
         return self.ends(steps.astype(np.int64)).astype("datetime64[us]")
 
     def ends(self, steps: Microseconds) -> Microseconds:
-        """The ends of steps, in microseconds since 1970; all of them in range."""
+        """The ends of steps, an array of int64, in microseconds since 1970; all of them in range."""
+        _check_int64(steps, "steps")
+        # An array may claim to be larger than memory; before it is searched, this says so.
+        steps = np.ascontiguousarray(steps)
+        if steps.size:
+            self._check(int(steps.min()), int(steps.max()))
         if self._regular:
             # Before the product can leave 64 bits, it is beyond the end.
             full = np.minimum(steps, (self._end - self._start) // self._every.microseconds)
@@ -231,6 +250,7 @@ class Ticks:
 
     def locate(self, instants: Microseconds) -> Microseconds:
         """The steps of moments in microseconds since 1970; 0 before the start, horizon + 1 from the end on."""
+        _check_int64(instants, "instants")
         if self._regular:
             steps = instants - self._start
             steps //= self._every.microseconds
@@ -309,7 +329,7 @@ class Ticks:
     def _given_instant(self, time: Any) -> int:
         moment = _moment(time, "times")
         if (moment.tzinfo is None) != (self._zone is None):
-            raise ValueError(zone_mismatch(self, moment.tzinfo is not None, f"the time {time!r}"))
+            raise ValueError(zone_mismatch(self, moment.tzinfo is not None, f"the time {shown(time)}"))
         return _instant(moment)
 
     def _strictly(self, instants: Microseconds) -> Microseconds:
@@ -330,7 +350,7 @@ class Ticks:
     def _check(self, least: int, most: int) -> None:
         if least < 1 or most > self.horizon:
             given = least if least < 1 else most
-            raise ValueError(f"step must be from 1 to the horizon, {self.horizon}; {given} was given")
+            raise ValueError(f"step must be from 1 to the horizon, {self.horizon}; {shown(given)} was given")
 
 
 def zone_mismatch(ticks: Ticks, aware: bool, what: str) -> str:
@@ -374,6 +394,13 @@ def _is_missing(time: Any) -> bool:
     return time is None or nan or type(time).__name__ in ("NaTType", "NAType")
 
 
+def _check_int64(given: Any, name: str) -> None:
+    is_plain = isinstance(given, np.ndarray) and not isinstance(given, np.ma.MaskedArray)
+    if not is_plain or given.dtype != np.int64 or given.ndim == 0:
+        what = f"an array of {given.dtype}" if is_plain else type(given).__name__
+        raise TypeError(f"{name} must be an array of int64; {what} was given")
+
+
 def _every(given: Any) -> _Every:
     if isinstance(given, np.timedelta64):
         every = _Every(0, 0, _whole_microseconds(given))
@@ -382,12 +409,12 @@ def _every(given: Any) -> _Every:
     elif isinstance(given, str):
         parts = _DURATION.findall(given)
         if "".join(number + unit for number, unit in parts) != given or not all(unit in _UNITS for _, unit in parts):
-            raise ValueError(f"every must be {_EVERY}; {given!r} was given")
+            raise ValueError(f"every must be {_EVERY}; {shown(given)} was given")
         every = _Every(*(sum(int(number) * _UNITS[unit][place] for number, unit in parts) for place in range(3)))
     else:
         raise TypeError(f"every must be {_EVERY}; {type(given).__name__} was given")
     if min(every) < 0 or not any(every) or max(every) >= 1 << 63:
-        raise ValueError(f"every must be more than nothing and less than 2^63 microseconds; {given!r} was given")
+        raise ValueError(f"every must be more than nothing and less than 2^63 microseconds; {shown(given)} was given")
     return every
 
 
@@ -397,10 +424,10 @@ def _whole_microseconds(given: np.timedelta64) -> int:
     per = {"ns": 10**3, "ps": 10**6, "fs": 10**9, "as": 10**12}.get(unit, 1)
     microseconds = {"us": 1, "ms": 1000, "s": _SECOND, "m": 60 * _SECOND, "h": _HOUR, "D": _DAY, "W": 7 * _DAY}
     if np.isnat(given) or (per == 1 and unit not in microseconds):
-        raise ValueError(f"every must be {_EVERY}; {given!r} was given")
+        raise ValueError(f"every must be {_EVERY}; {shown(given)} was given")
     length, rest = divmod(int(given.astype(np.int64)) * count * microseconds.get(unit, 1), per)
     if rest:
-        raise ValueError(f"every must be a whole number of microseconds; {given!r} was given")
+        raise ValueError(f"every must be a whole number of microseconds; {shown(given)} was given")
     return length
 
 
@@ -412,7 +439,7 @@ def _moment(given: Any, name: str) -> dt.datetime:
         try:
             return _EPOCH + dt.timedelta(microseconds=int(floor_microseconds(np.array([given]))[0]))
         except OverflowError:
-            raise ValueError(f"{name} must be in the years 1 to 9999; {given!r} was given") from None
+            raise ValueError(f"{name} must be in the years 1 to 9999; {shown(given)} was given") from None
     if isinstance(given, str):
         text = given.strip()
         # Python 3.10 does not know the Z.
@@ -422,7 +449,7 @@ def _moment(given: Any, name: str) -> dt.datetime:
                 return dt.datetime.fromisoformat(text)
         except ValueError:
             pass
-        raise ValueError(f"{name} must be {_TIME}; {given!r} was given")
+        raise ValueError(f"{name} must be {_TIME}; {shown(given)} was given")
     if isinstance(given, dt.datetime):
         if type(given).__name__ == "NaTType":  # pandas' is a datetime
             raise ValueError(f"{name} must be {_TIME}; NaT was given")
@@ -448,7 +475,9 @@ def _chosen_zone(start: dt.datetime, end: dt.datetime, given: Any) -> dt.tzinfo 
             return ZoneInfo(given)
         except (ZoneInfoNotFoundError, ValueError, OSError):
             example = '"UTC", "Europe/Copenhagen" or "America/New_York"'
-            raise ValueError(f"tz must be the name of a time zone, such as {example}; {given!r} was given") from None
+            raise ValueError(
+                f"tz must be the name of a time zone, such as {example}; {shown(given)} was given"
+            ) from None
     if given is not None:
         if not isinstance(given, dt.tzinfo):
             raise TypeError(f"tz must be the name of a time zone or a tzinfo; {type(given).__name__} was given")

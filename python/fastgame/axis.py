@@ -8,14 +8,14 @@ of the structure: they must be known without looking at the data.
 from __future__ import annotations
 
 import math
-import operator
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any, NoReturn
 
 import numpy as np
 import numpy.typing as npt
 
+from fastgame._arguments import array_of, has_utf8, integer, is_no_number, number, sequence, shown
 from fastgame._ticks import Ticks
 
 __all__ = ["Axis", "Datetime", "Integer", "Regular", "StrCategory", "Variable"]
@@ -43,10 +43,13 @@ class Axis(ABC):
         for word, flow in (("underflow", underflow), ("overflow", overflow)):
             if not isinstance(flow, bool | np.bool_):
                 raise TypeError(f"{word} must be True or False; {type(flow).__name__} was given")
+        size = integer(size, "size")
         if size < 1 or size + bool(underflow) + bool(overflow) > _MOST_BINS:
-            raise ValueError(f"an axis must have from 1 to 2^62 bins, flow bins included; {size} were given")
+            raise ValueError(f"an axis must have from 1 to 2^62 bins, flow bins included; {shown(size)} were given")
         if name is not None and not isinstance(name, str):
             raise TypeError(f"the name of an axis must be text; {type(name).__name__} was given")
+        if name is not None and not has_utf8(name):
+            raise ValueError("the name of an axis must have a UTF-8 form; one with a lone surrogate was given")
         self.size, self.name = size, name
         self.underflow, self.overflow = bool(underflow), bool(overflow)
 
@@ -84,14 +87,15 @@ class Axis(ABC):
 
     def interval(self, bounds: Any) -> tuple[int, int]:
         """The half-open interval of the grid between two edges; None is the end of the axis, its flow bin included."""
-        try:
-            low, high = bounds
-        except (TypeError, ValueError):
-            raise TypeError(f"{self._what()} takes a pair (from, to); {bounds!r} was given") from None
+        # A set has no first.
+        several = isinstance(bounds, tuple | list) or (isinstance(bounds, np.ndarray) and bounds.ndim > 0)
+        if not several or len(bounds) != 2:
+            raise TypeError(f"{self._what()} takes a pair (from, to); {shown(bounds)} was given")
+        low, high = bounds
         first = 0 if low is None else self.bound(low)
         last = self.extent if high is None else self.bound(high)
         if first > last:
-            raise ValueError(f"{self._what()} takes (from, to) with from <= to; {bounds!r} was given")
+            raise ValueError(f"{self._what()} takes (from, to) with from <= to; {shown(bounds)} was given")
         return first, last
 
     def _what(self) -> str:
@@ -115,7 +119,14 @@ class Axis(ABC):
         return places
 
     def _refuse(self, value: Any, low: Any, high: Any) -> NoReturn:
-        raise ValueError(f"{self._what()} has no edge {value!r}; the nearest are {low!s} and {high!s}")
+        raise ValueError(f"{self._what()} has no edge {shown(value)}; the nearest are {low!s} and {high!s}")
+
+    def _place_of(self, place: Any) -> int:
+        """A place of the grid without the flow bin below: -1 is that one."""
+        number = integer(place, "place")
+        if not 0 <= number < self.extent:
+            raise ValueError(f"place must be from 0 to {self.extent - 1} on {self._what()}; {shown(number)} was given")
+        return number - self.underflow
 
     def _shown(self, *parts: str, flows: tuple[str, ...] = ("underflow", "overflow")) -> str:
         named = [] if self.name is None else [f"name={self.name!r}"]
@@ -172,15 +183,17 @@ class Regular(Axis):
         underflow: bool = True,
         overflow: bool = True,
     ) -> None:
-        super().__init__(operator.index(bins), name, underflow, overflow)
-        self.start, self.stop = float(start), float(stop)
+        super().__init__(integer(bins, "bins"), name, underflow, overflow)
+        self.start, self.stop = number(start, "start"), number(stop, "stop")
         if not (math.isfinite(self.start) and math.isfinite(self.stop) and self.start < self.stop):
-            raise ValueError(f"start must be below stop, both finite; {start!r} and {stop!r} were given")
+            raise ValueError(f"start must be below stop, both finite; {shown(start)} and {shown(stop)} were given")
         if not math.isfinite(self.stop - self.start):
-            raise ValueError(f"start and stop must be less than 2^1024 apart; {start!r} and {stop!r} were given")
+            raise ValueError(
+                f"start and stop must be less than 2^1024 apart; {shown(start)} and {shown(stop)} were given"
+            )
         # An edge is off by less than two units in the last place: so edges rise, and a place is found to within one.
         if (self.stop - self.start) / self.size < 8 * math.ulp(max(-self.start, self.stop)):
-            raise ValueError(f"{bins} bins from {start!r} to {stop!r} are too narrow for floats")
+            raise ValueError(f"{shown(bins)} bins from {shown(start)} to {shown(stop)} are too narrow for floats")
 
     def _edge(self, number: Any) -> Any:
         """Edges by number. Division comes last, so that edges at whole numbers are whole."""
@@ -227,7 +240,7 @@ class Regular(Axis):
 
     def key(self, place: int) -> float:
         """As `Axis.key` says."""
-        place -= self.underflow
+        place = self._place_of(place)
         return -math.inf if place < 0 else float(self._edge(place))
 
     @property
@@ -240,7 +253,7 @@ class Regular(Axis):
 
     def label(self, place: int) -> str:
         """As `Axis.label` says."""
-        place -= self.underflow
+        place = self._place_of(place)
         if place < 0:
             return f"< {self.start:.12g}"
         if place == self.size:
@@ -261,7 +274,12 @@ class Variable(Axis):
     """
 
     def __init__(self, edges: Any, *, name: str | None = None, underflow: bool = True, overflow: bool = True) -> None:
-        array = np.asarray(edges, dtype=np.float64)
+        given = array_of(edges, "edges")
+        if given.dtype.kind not in "iuf" or isinstance(given, np.ma.MaskedArray):
+            kind = "a masked array" if isinstance(given, np.ma.MaskedArray) else f"an array of {given.dtype}"
+            raise TypeError(f"edges must be numbers; {shown(edges, 40)} was given, {kind}")
+        with np.errstate(over="ignore"):
+            array = given.astype(np.float64)
         if array.ndim != 1 or len(array) < 2 or not (np.isfinite(array).all() and (np.diff(array) > 0).all()):
             raise ValueError("edges must be two finite numbers or more, each larger than the one before")
         super().__init__(len(array) - 1, name, underflow, overflow)
@@ -296,7 +314,7 @@ class Variable(Axis):
 
     def label(self, place: int) -> str:
         """As `Axis.label` says."""
-        place -= self.underflow
+        place = self._place_of(place)
         if place < 0:
             return f"< {self._edges[0]:g}"
         if place == self.size:
@@ -305,7 +323,7 @@ class Variable(Axis):
 
     def key(self, place: int) -> float:
         """As `Axis.key` says."""
-        place -= self.underflow
+        place = self._place_of(place)
         return -math.inf if place < 0 else float(self._edges[place])
 
     @property
@@ -332,11 +350,12 @@ class Integer(Axis):
     def __init__(
         self, start: int, stop: int, *, name: str | None = None, underflow: bool = True, overflow: bool = True
     ) -> None:
-        self.start, self.stop = operator.index(start), operator.index(stop)
+        self.start, self.stop = integer(start, "start"), integer(stop, "stop")
         # What lies beyond 64 bits is held at their ends, outside of the bins.
         if not -(1 << 63) < self.start < self.stop < 1 << 63:
             raise ValueError(
-                f"start must be below stop, both less than 2^63 in absolute value; {start!r} and {stop!r} were given"
+                f"start must be below stop, both less than 2^63 in absolute value; {shown(start)} and "
+                f"{shown(stop)} were given"
             )
         super().__init__(self.stop - self.start, name, underflow, overflow)
 
@@ -382,7 +401,7 @@ class Integer(Axis):
             if math.isnan(value) or value != round(value):
                 return None
             value = int(value)
-        elif isinstance(value, bool | np.bool_) or not isinstance(value, int | np.integer):
+        elif is_no_number(value) or not isinstance(value, int | np.integer):
             raise TypeError(f"{self._what()} takes integers; {type(value).__name__} was given")
         return min(max(int(value), _LEAST), _MOST)
 
@@ -401,9 +420,10 @@ class Integer(Axis):
                 low = self.start if math.isnan(value) else min(max(math.floor(value), self.start), self.stop - 1)
                 self._refuse(value, low, low + 1)
             value = int(value)
-        if isinstance(value, bool) or not hasattr(value, "__index__"):
-            raise TypeError(f"{self._what()} takes integers; {type(value).__name__} was given")
-        number = operator.index(value)
+        try:
+            number = integer(value, "a bound")
+        except TypeError:
+            raise TypeError(f"{self._what()} takes integers; {type(value).__name__} was given") from None
         if not self.start <= number <= self.stop:
             low = self.start if number < self.start else self.stop - 1
             self._refuse(value, low, low + 1)
@@ -411,14 +431,14 @@ class Integer(Axis):
 
     def label(self, place: int) -> str:
         """As `Axis.label` says."""
-        place -= self.underflow
+        place = self._place_of(place)
         if place < 0:
             return f"< {self.start}"
         return f">= {self.stop}" if place == self.size else str(self.start + place)
 
     def key(self, place: int) -> int | float:
         """As `Axis.key` says."""
-        place -= self.underflow
+        place = self._place_of(place)
         return -math.inf if place < 0 else self.start + place
 
     @property
@@ -483,8 +503,10 @@ class Datetime(Axis):
         return self.index_instants(found, none)
 
     def index_instants(self, instants: npt.NDArray[np.int64], none: npt.NDArray[np.bool_]) -> Places:
-        """As `index`, of microseconds since 1970, some of which are none."""
+        """As `index`, of microseconds since 1970, some of which are none: arrays of int64 and bool, of one shape."""
         steps = self.ticks.locate(instants)
+        if not isinstance(none, np.ndarray) or none.dtype != np.bool_ or none.shape != steps.shape:
+            raise TypeError(f"none must be an array of bool, one for each of instants; {shown(none, 40)} was given")
         return self._flow(steps - 1, steps < 1, steps > self.size, none)
 
     def bound(self, value: Any) -> int:
@@ -503,14 +525,14 @@ class Datetime(Axis):
 
     def label(self, place: int) -> str:
         """As `Axis.label` says."""
-        place -= self.underflow
+        place = self._place_of(place)
         if place < 0:
             return f"before {self.ticks.start.isoformat()}"
         return f"from {self.key(place + self.underflow).isoformat()}"
 
     def key(self, place: int) -> Any:
         """As `Axis.key` says."""
-        place -= self.underflow
+        place = self._place_of(place)
         if place < 0:
             return None
         return self.ticks.start if place == 0 else self.ticks.time(place)
@@ -538,12 +560,16 @@ class StrCategory(Axis):
     """
 
     def __init__(self, categories: Sequence[str], *, name: str | None = None, overflow: bool = True) -> None:
-        # A set has another order in every process.
-        listed = isinstance(categories, Iterable) and not isinstance(categories, str | set | frozenset)
-        given = tuple(categories) if listed else ()
+        try:
+            given = tuple(sequence(categories, "categories"))
+        except TypeError:
+            given = ()
         if not given or not all(isinstance(category, str) for category in given):
             raise TypeError("categories must be a list of text, with one at least")
         self.categories = tuple(str(category) for category in given)
+        for position, category in enumerate(self.categories):
+            if not has_utf8(category):
+                raise ValueError(f"categories must have a UTF-8 form; the one at position {position} has none")
         if len(set(self.categories)) < len(self.categories):
             raise ValueError("categories must differ; one stands twice in the list")
         super().__init__(len(self.categories), name, False, overflow)
@@ -553,8 +579,11 @@ class StrCategory(Axis):
         """As `Axis.index`; a missing value has no bin."""
         if hasattr(values, "to_pylist"):
             values = values.to_pylist()
+        elif isinstance(values, str | bytes):
+            values = [values]  # numpy would cut zeros off its end
         elif not isinstance(values, list | tuple):
-            values = np.asarray(values).ravel().tolist()
+            # Of a masked array, None for what is masked.
+            values = array_of(values, self._what(), "takes text").ravel().tolist()
         other = self.size if self.overflow else -1
         return np.array([self._place(value, other) for value in values], dtype=np.int64)
 
@@ -568,7 +597,7 @@ class StrCategory(Axis):
     def bound(self, value: Any) -> int:
         """The place of a category."""
         if not isinstance(value, str) or value not in self._places:
-            raise ValueError(f"{self._what()} has no category {value!r}; it has {_listed(self.categories)}")
+            raise ValueError(f"{self._what()} has no category {shown(value)}; it has {_listed(self.categories)}")
         return self._places[value]
 
     def interval(self, bounds: Any) -> tuple[int, int]:
@@ -576,16 +605,18 @@ class StrCategory(Axis):
         if bounds is None or (isinstance(bounds, tuple) and bounds == (None, None)):
             return 0, self.extent
         if not isinstance(bounds, str):
-            raise TypeError(f"{self._what()} takes one category, or None for all; {bounds!r} was given")
+            raise TypeError(f"{self._what()} takes one category, or None for all; {shown(bounds)} was given")
         place = self.bound(bounds)
         return place, place + 1
 
     def label(self, place: int) -> str:
         """As `Axis.label` says."""
+        place = self._place_of(place)
         return "others" if place == self.size else self.categories[place]
 
     def key(self, place: int) -> str | None:
         """The category; None for all others."""
+        place = self._place_of(place)
         return None if place == self.size else self.categories[place]
 
     @property
@@ -627,9 +658,11 @@ def _is_missing(value: Any) -> bool:
 def _listed_with_nulls(values: Any) -> list[Any] | None:
     """A column of pyarrow, Polars or pandas that has nulls; numpy would make floats of its integers."""
     nulls = getattr(values, "null_count", 0)
-    if nulls() if callable(nulls) else nulls:
+    nulls = nulls() if callable(nulls) else nulls
+    if isinstance(nulls, int) and nulls:
         return list(values.to_pylist() if hasattr(values, "to_pylist") else values.to_list())
     extension = not isinstance(getattr(values, "dtype", None), np.dtype) and hasattr(values, "isna")
+    extension = extension and not hasattr(type(values), "columns")
     return list(values.tolist()) if extension and values.isna().any() else None
 
 
@@ -646,43 +679,42 @@ def _elements(values: Any) -> list[Any] | None:
 
 def _array(values: Any, what: str) -> tuple[npt.NDArray[Any], npt.NDArray[np.bool_]]:
     """One-dimensional, with zeros for what is missing, and what is: so integers beside it stay integers."""
-    if isinstance(values, np.ma.MaskedArray):
-        return np.ma.getdata(values).reshape(-1), np.ma.getmaskarray(values).reshape(-1)
     given = _listed_with_nulls(values)
     if given is None:
-        array = np.asarray(values).reshape(-1)
+        if hasattr(type(values), "columns"):
+            raise TypeError(f"{what} takes numbers; {type(values).__name__} was given")
+        array = array_of(values, what, "takes numbers")
+        if array.dtype.kind not in "biufO":
+            raise TypeError(f"{what} takes numbers; an array of {array.dtype} was given")
+        if isinstance(array, np.ma.MaskedArray):
+            array, missing = np.ma.getdata(array).reshape(-1), np.ma.getmaskarray(array).reshape(-1)
+            return np.where(missing, np.zeros((), array.dtype), array), missing
+        array = array.reshape(-1)
         if array.dtype.kind == "f":
             return array, np.isnan(array)
         if array.dtype.kind != "O":
             return array, np.zeros(len(array), dtype=bool)
         given = array.tolist()
     missing = np.array([_is_missing(value) for value in given], dtype=bool)
-    if any(isinstance(value, bool | np.bool_) for value in given):
-        raise TypeError(f"{what} takes numbers; bool was given")
-    return np.array([0 if none else value for value, none in zip(given, missing, strict=True)]), missing
+    kept = [0 if none else value for value, none in zip(given, missing, strict=True)]
+    array = array_of(kept, what, "takes numbers")
+    if array.ndim != 1:
+        raise TypeError(f"{what} takes numbers; lists of them were given")
+    return array, missing
 
 
 def _numbers(values: Any, what: str) -> npt.NDArray[np.float64]:
     array, missing = _array(values, what)
     if array.dtype.kind == "O" and all(isinstance(value, int | float) for value in array):
-        array = np.array([_float(value) for value in array])
+        array = np.array([number(value, f"a value of {what}") for value in array])
     if array.dtype.kind not in "iuf" and array.size:
         raise TypeError(f"{what} takes numbers; an array of {array.dtype} was given")
-    return np.where(missing, math.nan, array.astype(np.float64))
-
-
-def _float(value: Any) -> float:
-    """Infinite, where floats end."""
-    try:
-        return float(value)
-    except OverflowError:
-        return math.inf if value > 0 else -math.inf
+    with np.errstate(over="ignore"):
+        return np.where(missing, math.nan, array.astype(np.float64))
 
 
 def _number(value: Any, what: str) -> float:
-    if isinstance(value, str | bytes | bool | np.bool_):
-        raise TypeError(f"{what} takes numbers; {type(value).__name__} was given")
     try:
-        return _float(value)
-    except (TypeError, ValueError):
+        return number(value, what)
+    except TypeError:
         raise TypeError(f"{what} takes numbers; {type(value).__name__} was given") from None

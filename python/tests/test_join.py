@@ -1221,7 +1221,7 @@ def test_other_mistakes_are_refused_before_anything_is_released() -> None:
         (lambda: call(left, right, weight="t"), TypeError, "'t'"),
         (lambda: call(5, right), TypeError, "table"),
         (lambda: call(left, "right.csv"), TypeError, "table"),
-        (lambda: call(left, right, key=()), TypeError, "key must name the column that is joined on"),
+        (lambda: call(left, right, key=()), TypeError, "key must be the name of a column"),
         (lambda: call(left, right, key=("k", "k")), TypeError, "different names"),
         (lambda: call(left, right, release_every=0), ValueError, "release_every must be at least 1"),
         (lambda: call(left, right, bad_rows="keep"), ValueError, "bad_rows must be"),

@@ -1,14 +1,19 @@
 //! The only door from Python's arrays, lists and numbers to owned memory. Everything is copied once, while the
 //! interpreter lock is held, so that another thread cannot change it between check and use.
 
+use fastgame_core::Error;
 use numpy::{
     Element, IntoPyArray, PyArray1, PyArrayDescrMethods, PyArrayMethods, PyUntypedArray, PyUntypedArrayMethods,
 };
-use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
+use pyo3::exceptions::{PyAttributeError, PyOverflowError, PyTypeError, PyValueError};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyModule, PyString, PyTuple};
+use pyo3::types::{
+    PyBool, PyByteArray, PyBytes, PyDict, PyFloat, PyInt, PyList, PyMemoryView, PyModule, PyRange, PyString, PyTuple,
+};
+
+use crate::error::CoreError;
 
 /// Numbers in the order given, and the shape that they had: empty for a scalar.
 pub(crate) struct Numbers<T> {
@@ -60,18 +65,134 @@ impl<'py> FromPyObject<'_, 'py> for Argument<'py> {
     }
 }
 
+/// The argument `error`: True or False, and nothing that is taken for one of them.
+pub(crate) struct ErrorFlag(pub(crate) bool);
+
+impl<'py> FromPyObject<'_, 'py> for ErrorFlag {
+    type Error = PyErr;
+
+    fn extract(object: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        if let Ok(flag) = object.cast::<PyBool>() {
+            return Ok(Self(flag.is_true()));
+        }
+        if is_numpy_bool(&object)? {
+            return Ok(Self(object.is_truthy()?));
+        }
+        Err(PyTypeError::new_err(format!("error must be True or False; {} was given", type_name(&object))))
+    }
+}
+
 /// `object` as an array of any type, of numpy's own class.
 pub(crate) fn as_array<'py>(object: &Bound<'py, PyAny>, name: &str) -> PyResult<Bound<'py, PyUntypedArray>> {
     let py = object.py();
     let numpy = numpy_module(py)?;
-    let masked = numpy.getattr(intern!(py, "ma"))?.getattr(intern!(py, "MaskedArray"))?;
-    if object.is_instance(&masked)? {
-        return Err(PyTypeError::new_err(format!(
-            "{name} is a masked array, whose masked elements have no value; select the elements first, for example \
-             with array.compressed()"
-        )));
+    if object.get_type().is(&numpy.getattr(intern!(py, "ndarray"))?) {
+        return Ok(object.clone().cast_into::<PyUntypedArray>()?);
     }
-    Ok(numpy.call_method1(intern!(py, "asarray"), (object,))?.cast_into::<PyUntypedArray>()?)
+    // Of a subclass first, so that a mask is seen, also that of an array inside of another object.
+    let array = numpy.call_method1(intern!(py, "asanyarray"), (object,)).map_err(|error| no_array(py, error, name))?;
+    if is_masked(&array)? {
+        return Err(masked(name));
+    }
+    Ok(numpy.call_method1(intern!(py, "asarray"), (array,))?.cast_into::<PyUntypedArray>()?)
+}
+
+/// Whether an object is a masked array.
+fn is_masked(object: &Bound<'_, PyAny>) -> PyResult<bool> {
+    let py = object.py();
+    let masked = numpy_module(py)?.getattr(intern!(py, "ma"))?.getattr(intern!(py, "MaskedArray"))?;
+    object.get_type().is_subclass(&masked)
+}
+
+fn masked(name: &str) -> PyErr {
+    PyTypeError::new_err(format!(
+        "{name} is a masked array, whose masked elements have no value; select the elements first, for example with \
+         array.compressed()"
+    ))
+}
+
+/// What numpy says of an object that it can make no array of, with the name of the argument.
+fn no_array(py: Python<'_>, error: PyErr, name: &str) -> PyErr {
+    let message = |error: &PyErr| error.value(py).to_string().replace('\n', " ");
+    let named = if error.get_type(py).is(py.get_type::<PyValueError>()) {
+        PyValueError::new_err(format!("{name} cannot be made an array of: {}", message(&error)))
+    } else if error.get_type(py).is(py.get_type::<PyTypeError>()) {
+        PyTypeError::new_err(format!("{name} cannot be made an array of: {}", message(&error)))
+    } else {
+        return error;
+    };
+    named.set_cause(py, Some(error));
+    named
+}
+
+/// Sequences of other kinds as lists, which numpy makes of them anyway; arrays, and what numpy can read at once, as they
+/// are.
+fn listed<'py>(object: &Bound<'py, PyAny>, name: &str) -> PyResult<Bound<'py, PyAny>> {
+    let kind = object.get_type();
+    if kind.hasattr(intern!(object.py(), "as_py"))? {
+        // Arrow's scalars; numpy would take the letters of a text for numbers.
+        return object.call_method0(intern!(object.py(), "as_py"));
+    }
+    let known = object.is_instance_of::<PyList>()
+        || object.is_instance_of::<PyTuple>()
+        || object.is_instance_of::<PyString>()
+        || object.is_instance_of::<PyBytes>()
+        || object.is_instance_of::<PyByteArray>()
+        || object.is_instance_of::<PyMemoryView>()
+        || object.is_instance_of::<PyRange>();
+    if known || kind.hasattr(intern!(object.py(), "__array__"))? {
+        return Ok(object.clone());
+    }
+    Ok(sequence_list(object, name)?.map_or_else(|| object.clone(), Bound::into_any))
+}
+
+/// A list of the elements of a sequence; None for what is none. By the type, for what an object says of its class may be
+/// anything, or an error.
+pub(crate) fn sequence_list<'py>(object: &Bound<'py, PyAny>, name: &str) -> PyResult<Option<Bound<'py, PyList>>> {
+    let py = object.py();
+    let sequence = py.import(intern!(py, "collections.abc"))?.getattr(intern!(py, "Sequence"))?;
+    if !object.get_type().is_subclass(&sequence)? {
+        return Ok(None);
+    }
+    let list = py.get_type::<PyList>().call1((object,)).map_err(|error| no_array(py, error, name))?;
+    Ok(Some(list.cast_into::<PyList>()?))
+}
+
+/// Numpy has no arrays of more dimensions.
+const MOST_DIMENSIONS: usize = 64;
+
+/// Refuses what numpy would take for numbers without a word, inside of lists: truth values beside numbers become ones, and
+/// what a mask hides becomes data.
+fn refuse_hidden(object: &Bound<'_, PyAny>, name: &str, what: &str, depth: usize) -> PyResult<()> {
+    let nested = object.is_instance_of::<PyList>() || object.is_instance_of::<PyTuple>();
+    if !nested || depth > MOST_DIMENSIONS {
+        return Ok(());
+    }
+    for (position, item) in object.try_iter()?.enumerate() {
+        let item = item?;
+        if item.is_exact_instance_of::<PyInt>() || item.is_exact_instance_of::<PyFloat>() {
+            continue;
+        }
+        let is_bool_array = || item.cast::<PyUntypedArray>().is_ok_and(|array| array.dtype().kind() == b'b');
+        if item.is_instance_of::<PyBool>() || is_numpy_bool(&item)? || is_bool_array() {
+            return Err(PyTypeError::new_err(format!("{name} must be {what}; bool was given at position {position}")));
+        }
+        if is_masked(&item)? {
+            return Err(masked(name));
+        }
+        if item.get_type().hasattr(intern!(item.py(), "as_py"))? {
+            // Numpy takes the letters of Arrow's texts for numbers.
+            let value = item.call_method0(intern!(item.py(), "as_py"))?;
+            if !value.is_instance_of::<PyInt>() && !value.is_instance_of::<PyFloat>() {
+                let given = type_name(&item);
+                return Err(PyTypeError::new_err(format!(
+                    "{name} must be {what}; {given} was given at position {position}"
+                )));
+            }
+        }
+        refuse_hidden(&item, name, what, depth + 1)?;
+    }
+    Ok(())
 }
 
 /// The elements as `T`, in C order, in memory of our own.
@@ -113,7 +234,8 @@ fn is_no_number(object: &Bound<'_, PyAny>) -> PyResult<bool> {
     let numpy = numpy_module(py)?;
     let is = |class: &Bound<'_, PyString>| object.is_instance(&numpy.getattr(class)?);
     let real = || Ok::<bool, PyErr>(is(intern!(py, "integer"))? || is(intern!(py, "floating"))?);
-    Ok(is(intern!(py, "generic"))? && !real()?)
+    // Durations are numpy's integers too.
+    Ok(is(intern!(py, "generic"))? && (!real()? || is(intern!(py, "timedelta64"))?))
 }
 
 /// What to do with an integer beyond 64 bits.
@@ -141,7 +263,18 @@ fn elements<T>(
             PyTypeError::new_err(format!("{name} must be {what}; {} was given{place}", type_name(&item)))
         })
     };
-    flat.try_iter()?.enumerate().map(convert).collect()
+    let mut converted = with_room(array.len())?;
+    for element in flat.try_iter()?.enumerate() {
+        converted.push(convert(element)?);
+    }
+    Ok(converted)
+}
+
+/// An empty vector with room for so many: an array may claim to be larger than memory.
+pub(crate) fn with_room<T>(count: usize) -> PyResult<Vec<T>> {
+    let mut vector = Vec::new();
+    vector.try_reserve_exact(count).map_err(|_| CoreError(Error::Memory))?;
+    Ok(vector)
 }
 
 /// Integers from a number, list or array of any integer type. Booleans and floats are refused.
@@ -152,17 +285,8 @@ pub(crate) fn integers(object: &Bound<'_, PyAny>, name: &str, beyond: Beyond) ->
         return Ok(Numbers { values: Integers::Signed(vec![value]), shape: Vec::new() });
     }
     let py = object.py();
-    if object.is_instance_of::<PyList>() || object.is_instance_of::<PyTuple>() {
-        // Numpy makes ones of them, beside integers.
-        let numpy_bool = numpy_module(py)?.getattr(intern!(py, "bool_"))?;
-        let is_bool = |item: Bound<'_, PyAny>| item.is_instance_of::<PyBool>() || item.get_type().is(&numpy_bool);
-        for (position, item) in object.try_iter()?.enumerate() {
-            if is_bool(item?) {
-                let message = format!("{name} must be integers; bool was given at position {position}");
-                return Err(PyTypeError::new_err(message));
-            }
-        }
-    }
+    let object = &listed(object, name)?;
+    refuse_hidden(object, name, "integers", 0)?;
     let array = as_array(object, name)?;
     let shape = array.shape().to_vec();
     let dtype = array.dtype();
@@ -217,17 +341,29 @@ pub(crate) fn floats(object: &Bound<'_, PyAny>, name: &str) -> PyResult<Numbers<
     {
         return Ok(Numbers { values: vec![value], shape: Vec::new() });
     }
+    let object = &listed(object, name)?;
+    refuse_hidden(object, name, "numbers", 0)?;
     let array = as_array(object, name)?;
     let dtype = array.dtype();
     let values = match dtype.kind() {
         b'i' | b'u' | b'f' => copy_out(&array)?,
-        b'O' => elements(&array, name, "numbers", |item, _| match item.extract::<f64>() {
+        b'O' => elements(&array, name, "numbers", |item, position| match item.extract::<f64>() {
             Ok(value) => Ok(Some(value)),
             // An integer that no float holds is beyond every bound, and stays so.
             Err(error) if error.is_instance_of::<PyOverflowError>(item.py()) => {
-                Ok(Some(if item.lt(0)? { f64::MIN } else { f64::MAX }))
+                let operator = item.py().import(intern!(item.py(), "operator"))?;
+                match operator.call_method1(intern!(item.py(), "index"), (item,)) {
+                    Ok(index) => Ok(Some(if index.lt(0)? { f64::MIN } else { f64::MAX })),
+                    // A fraction of such integers, perhaps.
+                    Err(_) => Ok(Some(if item.lt(0).unwrap_or(false) { f64::MIN } else { f64::MAX })),
+                }
             }
             Err(error) if error.is_instance_of::<PyTypeError>(item.py()) => Ok(None),
+            Err(error) if error.get_type(item.py()).is(item.py().get_type::<PyValueError>()) => {
+                let place = if array.ndim() == 0 { String::new() } else { format!(" at position {position}") };
+                let given = type_name(item);
+                Err(PyValueError::new_err(format!("{name} must be numbers; a {given} that is none was given{place}")))
+            }
             Err(error) => Err(error),
         })?,
         kind => {
@@ -271,12 +407,20 @@ pub(crate) fn integer_parameter(object: &Bound<'_, PyAny>, name: &str) -> PyResu
     index.extract::<i128>().or_else(|_| Ok(if index.lt(0)? { i128::MIN } else { i128::MAX }))
 }
 
-/// An integer as a message shows it: Python prints no integer of more than some thousand digits.
+/// An integer as a message shows it: Python prints no integer of more than some thousand digits, and objects that stand
+/// for integers print as anything.
 pub(crate) fn shown_integer(object: &Bound<'_, PyAny>) -> String {
-    match object.str() {
-        Ok(digits) if digits.len().is_ok_and(|len| len <= 40) => digits.to_string(),
-        _ => "an integer of more than 40 digits".into(),
+    match integer_parameter(object, "") {
+        Ok(value) if value != i128::MIN && value != i128::MAX => value.to_string(),
+        _ => "an integer of 39 digits or more".into(),
     }
+}
+
+/// Text as a message shows it, in quotes: no more of it than can be read.
+pub(crate) fn shown_text(text: &str) -> String {
+    const MOST: usize = 60;
+    let shown: String = text.chars().take(MOST).collect();
+    if shown.len() < text.len() { format!("{shown:?}...") } else { format!("{shown:?}") }
 }
 
 /// An unsigned integer parameter; `allowed` ends the sentence "`name` must be ...".
@@ -323,32 +467,48 @@ pub(crate) enum RowArrays {
 /// Rows from a two-dimensional array, nested lists, or any scipy sparse matrix or array.
 pub(crate) fn rows(object: &Bound<'_, PyAny>, size: u64) -> PyResult<RowArrays> {
     let py = object.py();
-    let refuse_width = |shape: &[usize]| {
-        PyValueError::new_err(format!(
-            "rows must have one column for each of the vector's {size} cells; an array of shape {shape:?} was given \
-             (for a single update use update(indices, values))"
-        ))
-    };
-    if object.hasattr(intern!(py, "tocsr"))? {
-        let matrix = object.call_method0(intern!(py, "tocsr"))?;
-        let shape: Vec<usize> = matrix.getattr(intern!(py, "shape"))?.extract()?;
-        if shape.len() != 2 || shape[1] as u64 != size {
-            return Err(refuse_width(&shape));
-        }
-        let offsets = integers(&matrix.getattr(intern!(py, "indptr"))?, "indptr", Beyond::Refuse)?.values;
-        let offsets: Vec<usize> = offsets.into_weights().into_iter().map(|offset| offset as usize).collect();
-        let indices = integers(&matrix.getattr(intern!(py, "indices"))?, "indices", Beyond::Refuse)?.values;
-        let Numbers { values, shape: values_shape } = floats(&matrix.getattr(intern!(py, "data"))?, "rows")?;
-        if offsets.len() != shape[0] + 1 || values_shape.len() != 1 {
-            return Err(PyValueError::new_err("rows is a sparse matrix whose arrays do not fit its shape"));
-        }
-        return Ok(RowArrays::Sparse { offsets, indices, values });
+    // Asked of the type: some objects answer to every name.
+    if object.get_type().hasattr(intern!(py, "tocsr"))? {
+        return sparse_rows(object, size).map_err(|error| {
+            let no_matrix = error.get_type(py).is(py.get_type::<PyAttributeError>());
+            if no_matrix {
+                let given = type_name(object);
+                PyTypeError::new_err(format!("rows must be an array, or a sparse matrix; {given} was given"))
+            } else {
+                error
+            }
+        });
     }
     let Numbers { values, shape } = floats(object, "rows")?;
     // An empty list is no rows.
     if shape == [0] || shape.len() == 2 && shape[1] as u64 == size {
         Ok(RowArrays::Dense { values })
     } else {
-        Err(refuse_width(&shape))
+        Err(wrong_width(&shape, size))
     }
+}
+
+fn wrong_width(shape: &[usize], size: u64) -> PyErr {
+    PyValueError::new_err(format!(
+        "rows must have one column for each of the vector's {size} cells; an array of shape {shape:?} was given (for a \
+         single update use update(indices, values))"
+    ))
+}
+
+/// Rows of a matrix of scipy.
+fn sparse_rows(object: &Bound<'_, PyAny>, size: u64) -> PyResult<RowArrays> {
+    let py = object.py();
+    let matrix = object.call_method0(intern!(py, "tocsr"))?;
+    let shape: Vec<usize> = matrix.getattr(intern!(py, "shape"))?.extract()?;
+    if shape.len() != 2 || shape[1] as u64 != size {
+        return Err(wrong_width(&shape, size));
+    }
+    let offsets = integers(&matrix.getattr(intern!(py, "indptr"))?, "indptr", Beyond::Refuse)?.values;
+    let offsets: Vec<usize> = offsets.into_weights().into_iter().map(|offset| offset as usize).collect();
+    let indices = integers(&matrix.getattr(intern!(py, "indices"))?, "indices", Beyond::Refuse)?.values;
+    let Numbers { values, shape: values_shape } = floats(&matrix.getattr(intern!(py, "data"))?, "rows")?;
+    if offsets.len() != shape[0] + 1 || values_shape.len() != 1 {
+        return Err(PyValueError::new_err("rows is a sparse matrix whose arrays do not fit its shape"));
+    }
+    Ok(RowArrays::Sparse { offsets, indices, values })
 }

@@ -7,11 +7,11 @@ use pyo3::pyclass_init::PyClassInitializer as Init;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyString};
 
-use crate::arrays::{Argument, float_parameter};
+use crate::arrays::{Argument, ErrorFlag, float_parameter, shown_text, type_name};
 use crate::keys::{KeyColumn, Keys, keys};
 use crate::parameters::{Arguments, JoinSearch, Parameters};
 use crate::plan::Plan;
-use crate::sketch::{RawSketch, result_class, weights, with_keys};
+use crate::sketch::{RawSketch, raw_parameter, result_class, weights, with_keys};
 use crate::structure::{Structure, refuse_copy};
 
 /// The size of the join of two relations under continual observation.
@@ -168,33 +168,32 @@ impl JoinSize {
     /// ValueError, TypeError
     ///     Unless 0 < confidence < 1; for by="rows" at depth 1; for error and confidence together.
     #[pyo3(
-        signature = (*, error = false, confidence = None, by = Argument::Absent),
+        signature = (*, error = ErrorFlag(false), confidence = None, by = Argument::Absent),
         text_signature = "($self, *, error=False, confidence=None, by='moments')"
     )]
     fn estimate<'py>(
         slf: &Bound<'py, Self>,
-        error: bool,
+        error: ErrorFlag,
         confidence: Option<&Bound<'py, PyAny>>,
         by: Argument<'py>,
     ) -> PyResult<Bound<'py, PyAny>> {
+        let ErrorFlag(error) = error;
         static ESTIMATE: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
         static INTERVAL: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
         let py = slf.py();
         let confidence = confidence.map(|given| float_parameter(given, "confidence")).transpose()?;
         let by_rows = match &by {
             Argument::Absent => false,
-            Argument::Given(word) => {
-                match word.cast::<PyString>().ok().map(|word| word.to_cow()).transpose()?.as_deref() {
-                    Some("moments") => false,
-                    Some("rows") => true,
-                    _ => {
-                        let given = word.repr()?;
-                        return Err(PyValueError::new_err(format!(
-                            "by must be \"moments\" or \"rows\"; {given} was given"
-                        )));
-                    }
+            Argument::Given(word) => match word.cast::<PyString>().ok().map(|word| word.to_string_lossy()).as_deref() {
+                Some("moments") => false,
+                Some("rows") => true,
+                given => {
+                    let given = given.map_or_else(|| type_name(word), shown_text);
+                    return Err(PyValueError::new_err(format!(
+                        "by must be \"moments\" or \"rows\"; {given} was given"
+                    )));
                 }
-            }
+            },
         };
         if error && confidence.is_some() {
             return Err(PyTypeError::new_err("give either error=True or confidence=..., not both"));
@@ -233,7 +232,9 @@ impl JoinSize {
 
     /// An empty RawSketch that fits either side: to be filled elsewhere and merged.
     fn raw(slf: &Bound<'_, Self>) -> PyResult<RawSketch> {
-        let parameters = slf.as_super().get().parameters();
+        let structure = slf.as_super().get();
+        structure.with_join(slf.py(), 0, |_, _| Ok(()))?; // as that of a sketch: not once it is closed
+        let parameters = structure.parameters();
         let on_excess = if parameters.on_excess == "clip" { OnExcess::Clip } else { OnExcess::Error };
         let invalid = if parameters.invalid == "drop" { Invalid::Drop } else { Invalid::Raise };
         RawSketch::of_shape(slf.get().shape, on_excess, invalid)
@@ -262,8 +263,8 @@ impl JoinSide {
     }
 
     /// Adds all updates of a raw sketch to this relation at the present step; as CountSketch.merge.
-    fn merge(&self, py: Python<'_>, raw: &Bound<'_, RawSketch>) -> PyResult<()> {
-        let raw = raw.get().cloned(py)?;
+    fn merge(&self, py: Python<'_>, raw: &Bound<'_, PyAny>) -> PyResult<()> {
+        let raw = raw_parameter(raw)?.get().cloned(py)?;
         let structure = self.join.bind(py).as_super().get();
         structure.update_join(py, structure.parameters().cells(), |join| {
             join.merge(self.side, &raw)?;

@@ -13,12 +13,12 @@ use pyo3::exceptions::{
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{
-    PyBool, PyByteArray, PyBytes, PyFloat, PyInt, PyList, PyMemoryView, PyRange, PySequence, PySlice, PyString, PyTuple,
+    PyBool, PyByteArray, PyBytes, PyFloat, PyInt, PyList, PyMemoryView, PyRange, PySlice, PyString, PyTuple,
 };
 use pyo3_arrow::PyChunkedArray;
 use pyo3_arrow::input::AnyArray;
 
-use crate::arrays::{as_array, copy_out, is_numpy_bool, type_name};
+use crate::arrays::{as_array, copy_out, is_numpy_bool, sequence_list, type_name, with_room};
 
 /// Keys in owned memory. Integers that all are of one sign keep their plain form, which is the common and fast one.
 pub(crate) enum Keys {
@@ -105,10 +105,10 @@ pub(crate) fn keys(object: &Bound<'_, PyAny>, keyer: Keyer) -> PyResult<KeyColum
     }
     if !object.is_instance_of::<PyRange>()
         && !has(object, "__array__")?
-        && let Ok(sequence) = object.cast::<PySequence>()
+        && let Some(list) = sequence_list(object, "keys")?
     {
         // Numpy would find one type for all, in which 1 and "1" are the same.
-        return one_by_one(&sequence.to_list()?, keyer);
+        return one_by_one(&list, keyer);
     }
     numpy(object, &as_array(object, "keys")?, keyer)
 }
@@ -223,7 +223,7 @@ fn numpy(object: &Bound<'_, PyAny>, array: &Bound<'_, PyUntypedArray>, keyer: Ke
         b'u' => Keys::Unsigned(copy_out(array)?),
         // Lists are made several times as fast as numpy's scalars. A piece at a time: they are large.
         b'U' | b'S' if !scalar => {
-            let mut keys = Vec::with_capacity(array.len());
+            let mut keys = with_room(array.len())?;
             while keys.len() < array.len() {
                 let start = keys.len() as isize;
                 let piece = array.get_item(PySlice::new(array.py(), start, start + 4096, 1))?;
@@ -238,8 +238,11 @@ fn numpy(object: &Bound<'_, PyAny>, array: &Bound<'_, PyUntypedArray>, keyer: Ke
             let flat = array.getattr(intern!(array.py(), "flat"))?;
             let items = flat.try_iter()?.enumerate();
             let place = |position| (!scalar).then_some(position);
-            let keys = items.map(|(position, item)| element(&item?, place(position), keyer));
-            Keys::Mixed(keys.collect::<PyResult<_>>()?)
+            let mut keys = with_room(array.len())?;
+            for (position, item) in items {
+                keys.push(element(&item?, place(position), keyer)?);
+            }
+            Keys::Mixed(keys)
         }
         _ if array.is_empty() && !object.is_instance_of::<PyUntypedArray>() => Keys::Mixed(Vec::new()),
         _ if scalar => {

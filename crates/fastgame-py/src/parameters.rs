@@ -10,7 +10,7 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString, PyTuple};
 
-use crate::arrays::{Beyond, float_parameter, integers, type_name, unsigned_parameter};
+use crate::arrays::{Beyond, float_parameter, integers, shown_text, type_name, unsigned_parameter};
 use crate::budgets::privacy_parameter;
 use crate::error::no_entropy;
 use crate::profile::{FrequencyProfile, JoinProfile, join_profile_parameter, profile_parameter};
@@ -166,9 +166,11 @@ impl<'a, 'py> Arguments<'a, 'py> {
             let given = type_name(&object);
             return Err(PyTypeError::new_err(format!("{name} must be {}; {given} was given", allowed())));
         };
-        let given = given.to_cow()?;
+        // A lone surrogate stands in no word.
+        let given = given.to_string_lossy();
         let found = words.iter().copied().find(|(word, _)| *word == given);
-        found.ok_or_else(|| PyValueError::new_err(format!("{name} must be {}; {given:?} was given", allowed())))
+        let shown = || shown_text(&given);
+        found.ok_or_else(|| PyValueError::new_err(format!("{name} must be {}; {} was given", allowed(), shown())))
     }
 
     /// The most cells that a search may suggest.
@@ -190,10 +192,11 @@ impl<'a, 'py> Arguments<'a, 'py> {
 
     fn refuse_others(&self, class: &str, own: &[&str], common: &[&str]) -> PyResult<()> {
         for name in self.0.map(|arguments| arguments.keys()).into_iter().flatten() {
-            let name: String = name.extract()?;
+            let name = name.cast::<PyString>()?.to_string_lossy().into_owned();
             if !common.iter().chain(own).any(|known| *known == name) {
+                let name = shown_text(&name);
                 return Err(PyTypeError::new_err(format!(
-                    "{class}() has no argument {name:?}; the keyword arguments are {} and {}",
+                    "{class}() has no argument {name}; the keyword arguments are {} and {}",
                     own.join(", "),
                     common.join(", ")
                 )));
@@ -330,11 +333,13 @@ impl Parameters {
         let SketchShape { width, depth, max_weight, hash_seed } = shape(arguments, name, Some(4096))?;
         let levels = match arguments.get("levels")? {
             None => Levels::Every(2),
-            Some(word) if word.is_instance_of::<PyString>() && word.eq("dyadic")? => Levels::Dyadic,
+            Some(word) if word.cast::<PyString>().is_ok_and(|word| word.to_string_lossy() == "dyadic") => {
+                Levels::Dyadic
+            }
             Some(spacing) => {
                 let allowed = "\"dyadic\", or an integer from 1 to 8: every how many levels one is kept";
-                if spacing.is_instance_of::<PyString>() {
-                    let given = spacing.repr()?;
+                if let Ok(text) = spacing.cast::<PyString>() {
+                    let given = shown_text(&text.to_string_lossy());
                     return Err(PyValueError::new_err(format!("levels must be {allowed}; {given} was given")));
                 }
                 Levels::Every(unsigned_parameter(&spacing, "levels", allowed)?)

@@ -1,7 +1,7 @@
 //! `FrequencyProfile` and `JoinProfile`: what streams are expected to be like.
 
-use fastgame_core::{FrequencyProfile as CoreProfile, JoinProfile as CoreJoinProfile};
-use pyo3::exceptions::PyTypeError;
+use fastgame_core::{Error, FrequencyProfile as CoreProfile, JoinProfile as CoreJoinProfile};
+use pyo3::exceptions::{PyOverflowError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::PyAny;
 
@@ -42,7 +42,13 @@ impl FrequencyProfile {
     #[new]
     fn new(frequencies: &Bound<'_, PyAny>) -> PyResult<Self> {
         let frequencies = floats(frequencies, "frequencies")?.values;
-        Ok(Self(CoreProfile::from_frequencies(frequencies).map_err(CoreError)?))
+        Ok(Self(CoreProfile::from_frequencies(frequencies).map_err(|error| match error {
+            // Core speaks of the counter that would hold it.
+            Error::Overflow { .. } => {
+                PyOverflowError::new_err("frequencies must be at most 2^63, and their total too; more was given")
+            }
+            error => CoreError(error).into(),
+        })?))
     }
 
     /// Zipf's law: the key of rank r has frequency `total * r**-exponent / H`, with H the sum of all `r**-exponent`.

@@ -8,7 +8,7 @@ use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyString, PyTuple};
 
 use crate::arrays::{
-    Argument, Beyond, Integers, Numbers, float_parameter, floats, integers, output, unsigned_parameter,
+    Argument, Beyond, ErrorFlag, Integers, Numbers, float_parameter, floats, integers, output, unsigned_parameter,
 };
 use crate::error::CoreError;
 use crate::parameters::{Arguments, OwnRange, Parameters};
@@ -338,13 +338,14 @@ impl RangeCounter {
     /// ------
     /// ValueError, TypeError
     ///     A box that is none; a bound that is no edge, with the nearest ones. Nothing is released then.
-    #[pyo3(signature = (lo, hi = None, *, error = false))]
+    #[pyo3(signature = (lo, hi = None, *, error = ErrorFlag(false)), text_signature = "($self, lo, hi=None, *, error=False)")]
     fn count<'py>(
         slf: &Bound<'py, Self>,
         lo: &Bound<'py, PyAny>,
         hi: Option<&Bound<'py, PyAny>>,
-        error: bool,
+        error: ErrorFlag,
     ) -> PyResult<Bound<'py, PyAny>> {
+        let ErrorFlag(error) = error;
         let py = slf.py();
         read(slf, &slf.get().boxes(py, lo, hi)?, error)
     }
@@ -354,8 +355,9 @@ impl RangeCounter {
         slf: &Bound<'py, Self>,
         lo: &Bound<'py, PyAny>,
         hi: &Bound<'py, PyAny>,
-        error: bool,
+        error: ErrorFlag,
     ) -> PyResult<Bound<'py, PyAny>> {
+        let ErrorFlag(error) = error;
         read(slf, &corners(lo, hi, slf.get().dims())?, error)
     }
 
@@ -442,8 +444,9 @@ impl RangeCounter {
     /// -------
     /// Grid(value, std, edges): arrays of float64 with a dimension for each axis (std is None without `error`), and for
     /// each axis the edges of its bins, one more than bins (of a category: the categories).
-    #[pyo3(signature = (bins = Argument::Absent, *, error = false), text_signature = "($self, bins=64, *, error=False)")]
-    fn grid<'py>(slf: &Bound<'py, Self>, bins: Argument<'py>, error: bool) -> PyResult<Bound<'py, PyAny>> {
+    #[pyo3(signature = (bins = Argument::Absent, *, error = ErrorFlag(false)), text_signature = "($self, bins=64, *, error=False)")]
+    fn grid<'py>(slf: &Bound<'py, Self>, bins: Argument<'py>, error: ErrorFlag) -> PyResult<Bound<'py, PyAny>> {
+        let ErrorFlag(error) = error;
         static GRID: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
         let py = slf.py();
         let bins = match bins {
@@ -466,15 +469,16 @@ impl RangeCounter {
     /// -------
     /// Grid(value, std, edges), of one dimension.
     #[pyo3(
-        signature = (axis, bins = Argument::Absent, *, error = false),
+        signature = (axis, bins = Argument::Absent, *, error = ErrorFlag(false)),
         text_signature = "($self, axis, bins=64, *, error=False)"
     )]
     fn marginal<'py>(
         slf: &Bound<'py, Self>,
         axis: &Bound<'py, PyAny>,
         bins: Argument<'py>,
-        error: bool,
+        error: ErrorFlag,
     ) -> PyResult<Bound<'py, PyAny>> {
+        let ErrorFlag(error) = error;
         static MARGINAL: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
         let py = slf.py();
         let bins = match bins {

@@ -10,7 +10,7 @@ use pyo3::pyclass_init::PyClassInitializer as Init;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBytes, PyDict, PyTuple};
 
-use crate::arrays::{Argument, Beyond, float_parameter, integers, output, unsigned_parameter};
+use crate::arrays::{Argument, Beyond, ErrorFlag, float_parameter, integers, output, type_name, unsigned_parameter};
 use crate::error::{CoreError, StateError};
 use crate::keys::{KeyColumn, Keys, keys};
 use crate::parameters::{Arguments, Parameters, Search, describe_shape, raw_parameters};
@@ -238,13 +238,17 @@ impl CountSketch {
     /// -------
     /// A float for a single key, else an array of float64; with `error` an Estimate(value, std), with `confidence` an
     /// Interval(value, lower, upper) of such.
-    #[pyo3(signature = (keys, *, error = false, confidence = None))]
+    #[pyo3(
+        signature = (keys, *, error = ErrorFlag(false), confidence = None),
+        text_signature = "($self, keys, *, error=False, confidence=None)"
+    )]
     fn estimate<'py>(
         slf: &Bound<'py, Self>,
         keys: &Bound<'py, PyAny>,
-        error: bool,
+        error: ErrorFlag,
         confidence: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyAny>> {
+        let ErrorFlag(error) = error;
         static ESTIMATE: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
         static INTERVAL: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
         let py = slf.py();
@@ -323,8 +327,9 @@ impl CountSketch {
     /// An unbiased estimate of the sum of squared totals of all keys (the size of a self-join) at the present step.
     ///
     /// The noise's own share is subtracted. With `error`, an Estimate(value, std). Reads all cells.
-    #[pyo3(signature = (*, error = false))]
-    fn second_moment<'py>(slf: &Bound<'py, Self>, error: bool) -> PyResult<Bound<'py, PyAny>> {
+    #[pyo3(signature = (*, error = ErrorFlag(false)), text_signature = "($self, *, error=False)")]
+    fn second_moment<'py>(slf: &Bound<'py, Self>, error: ErrorFlag) -> PyResult<Bound<'py, PyAny>> {
+        let ErrorFlag(error) = error;
         static ESTIMATE: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
         let (py, structure) = (slf.py(), slf.as_super().get());
         let work = structure.parameters().cells();
@@ -345,8 +350,8 @@ impl CountSketch {
     ///     Width, depth, max_weight or hash_seed differ; the message names the first that does.
     /// SealedStepError, OverflowError
     ///     As `update`.
-    fn merge(slf: &Bound<'_, Self>, raw: &Bound<'_, RawSketch>) -> PyResult<()> {
-        let raw = raw.get().cloned(slf.py())?;
+    fn merge(slf: &Bound<'_, Self>, raw: &Bound<'_, PyAny>) -> PyResult<()> {
+        let raw = raw_parameter(raw)?.get().cloned(slf.py())?;
         let structure = slf.as_super().get();
         structure.update_sketch(slf.py(), structure.parameters().cells(), |sketch| {
             sketch.merge(&raw)?;
@@ -410,6 +415,14 @@ impl RawSketch {
     }
 }
 
+/// What `raw=` was given.
+pub(crate) fn raw_parameter<'a, 'py>(object: &'a Bound<'py, PyAny>) -> PyResult<&'a Bound<'py, RawSketch>> {
+    object.cast::<RawSketch>().map_err(|_| {
+        let given = type_name(object);
+        PyTypeError::new_err(format!("raw must be a fastgame.RawSketch (of .raw(), or made alike); {given} was given"))
+    })
+}
+
 #[pymethods]
 impl RawSketch {
     #[new]
@@ -466,7 +479,8 @@ impl RawSketch {
     /// ------
     /// IncompatibleError
     ///     Width, depth, max_weight or hash_seed differ.
-    fn merge(&self, py: Python<'_>, raw: &Bound<'_, RawSketch>) -> PyResult<()> {
+    fn merge(&self, py: Python<'_>, raw: &Bound<'_, PyAny>) -> PyResult<()> {
+        let raw = raw_parameter(raw)?;
         let other = raw.get().with(py, raw.get().cells(), |raw| raw.try_clone())?.map_err(CoreError)?;
         Ok(self.with(py, self.cells(), |raw| raw.merge(&other))?.map_err(CoreError)?)
     }
