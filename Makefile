@@ -70,7 +70,7 @@ lint: $(STAMPS)/extra-test ## Formatting, lints and types, of Rust and Python
 
 .PHONY: rust-test
 rust-test: ## Rust tests, with the standard library and without
-	$(CARGO) test --locked -p fastgame-core -p fastgame-bench --quiet
+	$(CARGO) test --locked -p fastgame-core -p fastgame-store -p fastgame-bench --quiet
 	$(CARGO) test --locked -p fastgame-core --quiet --no-default-features --lib
 
 .PHONY: no-std
