@@ -617,7 +617,8 @@ impl Exercise for ContinualCounter {
     }
 
     fn advance(&mut self, by: u64) {
-        forget(self.vector_mut().advance(self.vector().now() + by));
+        let to = self.vector().now() + by;
+        forget(self.vector_mut().advance(to));
     }
 }
 
