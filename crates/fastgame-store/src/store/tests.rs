@@ -1,5 +1,6 @@
 //! Every bit, every length, every place at which a write may stop: a store is refused, or goes on exactly.
 
+use std::fmt;
 use std::fs;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -7,8 +8,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use chacha20::ChaCha12Rng;
 use fastgame_core::rand_core::SeedableRng;
 use fastgame_core::{
-    Builder, Cells, ContinualCounter, ContinualVector, CountSketch, JoinSize, Mechanism, PureDp, RangeBuilder,
-    RangeCounter, RangeShape, Side, Unit, Weights, Zcdp,
+    Builder, Cells, ContinualCounter, ContinualVector, CountSketch, JoinBuilder, JoinSize, Mechanism, PureDp,
+    RangeBuilder, RangeCounter, RangeShape, Side, SketchBuilder, SketchShape, Unit, Weights, Zcdp,
 };
 use proptest::prelude::*;
 
@@ -596,50 +597,149 @@ fn files_keep_their_permissions_and_links() {
     assert!(matches!(open(Path::new("/dev/null"), make), Err(Error::Foreign { .. })));
 }
 
-proptest! {
-    #![proptest_config(ProptestConfig { cases: 40, ..ProptestConfig::default() })]
+/// A structure that random words tell what to do.
+trait Exercise: State + fmt::Debug {
+    fn update(&mut self, word: u64);
+    fn read(&mut self, word: u64, rng: &mut ChaCha12Rng);
+    fn advance(&mut self, by: u64);
+}
 
-    /// Calls, stops at any byte behind the last mark, and reopenings: the state is that after all acknowledged calls, or after
-    /// one more.
+impl Exercise for ContinualVector {
+    fn update(&mut self, word: u64) {
+        forget(self.update(&[(word & 7, 1i64)]));
+    }
+
+    fn read(&mut self, word: u64, rng: &mut ChaCha12Rng) {
+        match word & 0x100 {
+            0 => forget(self.release(&[word & 7, word >> 16 & 7], rng).unwrap()),
+            _ => forget(self.release(Cells::<u64>::Block(word as usize & 1), rng).unwrap()),
+        }
+    }
+
+    fn advance(&mut self, by: u64) {
+        forget(self.advance(self.now() + by));
+    }
+}
+
+impl Exercise for ContinualCounter {
+    fn update(&mut self, word: u64) {
+        forget(self.update(&[1i64, -1, 1][..word as usize & 3]));
+    }
+
+    fn read(&mut self, _: u64, rng: &mut ChaCha12Rng) {
+        forget(self.release(rng).unwrap());
+    }
+
+    fn advance(&mut self, by: u64) {
+        let to = self.vector().now() + by;
+        forget(self.vector_mut().advance(to));
+    }
+}
+
+impl Exercise for CountSketch {
+    fn update(&mut self, word: u64) {
+        let keys: Vec<u64> = (0..word & 31).collect();
+        forget(self.update(&keys, Weights::All(1)));
+    }
+
+    fn read(&mut self, word: u64, rng: &mut ChaCha12Rng) {
+        match word & 0x100 {
+            0 => forget(self.estimate(&[word & 7, 3], rng).unwrap()),
+            _ => forget(self.second_moment(rng).unwrap()),
+        }
+    }
+
+    fn advance(&mut self, by: u64) {
+        forget(self.advance(self.vector().now() + by));
+    }
+}
+
+impl Exercise for RangeCounter {
+    fn update(&mut self, word: u64) {
+        forget(self.update(&[word % 5, word >> 8 & 1, 4, 2], Weights::All(1)));
+    }
+
+    fn read(&mut self, word: u64, rng: &mut ChaCha12Rng) {
+        forget(self.count(&[(word % 5, 5), (0, word >> 8 & 3)], rng).unwrap());
+    }
+
+    fn advance(&mut self, by: u64) {
+        forget(self.advance(self.vector().now() + by));
+    }
+}
+
+impl Exercise for JoinSize {
+    fn update(&mut self, word: u64) {
+        let side = if word & 0x100 == 0 { Side::Left } else { Side::Right };
+        forget(self.update(side, &[word & 7, 2], Weights::All(1)));
+    }
+
+    fn read(&mut self, _: u64, rng: &mut ChaCha12Rng) {
+        forget(self.estimate(rng).unwrap());
+    }
+
+    fn advance(&mut self, by: u64) {
+        forget(self.advance(self.vector().now() + by));
+    }
+}
+
+/// Calls, stops at any byte behind the last mark, and reopenings: the state is that after all acknowledged calls, or after one
+/// more.
+fn check_stops<S: Exercise>(make: impl Fn() -> S, words: &[u64], sync: Sync) {
+    let folder = Folder::new();
+    let path = folder.file("v.fg");
+    let options = Options { sync, ..Options::default() };
+    let mut store = Store::create(&path, options, IDENTITY, make(), "").unwrap();
+    let mut rng = rng(words[0]);
+    for word in words {
+        let before = image(store.state());
+        // What is on the disk for certain.
+        let length = fs::metadata(&path).unwrap().len();
+        let call = |state: &mut S| match word & 3 {
+            0 => state.update(word >> 8),
+            1 | 2 => state.read(word >> 8, &mut rng),
+            _ => state.advance(word >> 8 & 0xff),
+        };
+        store.call(call).unwrap();
+        let after = image(store.state());
+        if word & 0x70 == 0 {
+            store.checkpoint().unwrap();
+            assert_eq!(image(store.state()), after);
+        } else if word & 0x80 == 0 {
+            // The machine stops during the call: some of the bytes are there.
+            let generation = store.generation();
+            drop(store);
+            let whole = fs::read(&path).unwrap();
+            let kept = length + (word >> 32) % (whole.len() as u64 - length + 1);
+            fs::write(&path, &whole[..kept as usize]).unwrap();
+            store = Store::open(&path, options, |_| Ok::<_, Error>(make())).unwrap();
+            let found = image(store.state());
+            assert!(found == before || found == after);
+            if kept == whole.len() as u64 {
+                assert!(found == after);
+                assert_eq!(store.generation(), generation);
+            }
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 80, ..ProptestConfig::default() })]
+
     #[test]
     fn a_store_goes_on_after_any_stop(
         words in prop::collection::vec(any::<u64>(), 1..40), mechanism in 0usize..4, reads in any::<bool>(),
+        structure in 0usize..8,
     ) {
-        let folder = Folder::new();
-        let path = folder.file("v.fg");
-        let make = || bases()[mechanism].clone().blocks(&[6, 3]).build().unwrap();
-        let options = Options { sync: if reads { Sync::Reads } else { Sync::Always }, ..Options::default() };
-        let mut store = Store::create(&path, options, IDENTITY, make(), "").unwrap();
-        let mut rng = rng(words[0]);
-        for word in words {
-            let before = image(store.state());
-            // What is on the disk for certain.
-            let length = fs::metadata(&path).unwrap().len();
-            store.call(|vector| match word & 3 {
-                0 => forget(vector.update(&[(word >> 8 & 7, 1i64)])),
-                1 => forget(vector.release(&[word >> 8 & 7, word >> 16 & 7], &mut rng)),
-                2 => forget(vector.release(Cells::<u64>::Block(word as usize >> 8 & 1), &mut rng)),
-                _ => vector.advance(vector.now() + (word >> 8 & 0xff)).unwrap_or(()),
-            }).unwrap();
-            let after = image(store.state());
-            if word & 0x70 == 0 {
-                store.checkpoint().unwrap();
-                prop_assert_eq!(image(store.state()), after);
-            } else if word & 0x80 == 0 {
-                // The machine stops during the call: some of the bytes are there.
-                let generation = store.generation();
-                drop(store);
-                let whole = fs::read(&path).unwrap();
-                let kept = length + (word >> 32) % (whole.len() as u64 - length + 1);
-                fs::write(&path, &whole[..kept as usize]).unwrap();
-                store = Store::open(&path, options, |_| Ok::<_, Error>(make())).unwrap();
-                let found = image(store.state());
-                prop_assert!(found == before || found == after);
-                if kept == whole.len() as u64 {
-                    prop_assert!(found == after);
-                    prop_assert_eq!(store.generation(), generation);
-                }
-            }
+        let base = || bases()[mechanism].clone();
+        let sync = if reads { Sync::Reads } else { Sync::Always };
+        let shape = |width| SketchShape { width, depth: 1, max_weight: 1, hash_seed: 5 };
+        match structure {
+            0 => check_stops(|| ContinualCounter::new(base()).unwrap(), &words, sync),
+            1 => check_stops(|| SketchBuilder::new(base(), shape(8)).build().unwrap(), &words, sync),
+            2 => check_stops(|| RangeBuilder::new(base(), RangeShape::new(&[5, 3])).build().unwrap(), &words, sync),
+            3 => check_stops(|| JoinBuilder::new(base(), shape(32)).build().unwrap(), &words, sync),
+            _ => check_stops(|| base().blocks(&[6, 3]).build().unwrap(), &words, sync),
         }
     }
 }
