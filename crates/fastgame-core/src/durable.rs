@@ -151,6 +151,47 @@ fn bound_parameters(vector: &ContinualVector, parameters: &mut Vec<(&'static str
     }
 }
 
+fn range_parameters(range: &RangeCounter, parameters: &mut Vec<(&'static str, String)>) {
+    let shape = range.shape();
+    parameters.push(("shape", format!("{:?}", shape.sizes)));
+    shape_parameters(&shape.sketch(), parameters);
+    let levels = match shape.levels {
+        Levels::Every(spacing) => spacing.to_string(),
+        Levels::Dyadic => "dyadic".to_string(),
+    };
+    parameters.push(("levels", levels));
+    let estimator = if shape.estimator == Estimator::Cover { "cover" } else { "least_squares" };
+    parameters.push(("estimator", estimator.to_string()));
+}
+
+/// Structures, and what writes the parameters that their vector does not know.
+macro_rules! structures {
+    ($($name:ident: $own_parameters:expr;)*) => {$(
+        impl sealed::Structure for $name {
+            const NAME: &'static str = stringify!($name);
+
+            fn vector(&self) -> &ContinualVector {
+                self.vector()
+            }
+
+            fn vector_mut(&mut self) -> &mut ContinualVector {
+                self.vector_mut()
+            }
+
+            fn own_parameters(&self, parameters: &mut Vec<(&'static str, String)>) {
+                $own_parameters(self, parameters);
+            }
+        }
+    )*};
+}
+
+structures! {
+    ContinualCounter: |counter: &Self, parameters| bound_parameters(counter.vector(), parameters);
+    CountSketch: |sketch: &Self, parameters| shape_parameters(&sketch.shape(), parameters);
+    JoinSize: |join: &Self, parameters| shape_parameters(&join.shape(), parameters);
+    RangeCounter: range_parameters;
+}
+
 impl sealed::Structure for ContinualVector {
     const NAME: &'static str = "ContinualVector";
 
@@ -164,79 +205,6 @@ impl sealed::Structure for ContinualVector {
 
     fn own_parameters(&self, parameters: &mut Vec<(&'static str, String)>) {
         bound_parameters(self, parameters);
-    }
-}
-
-impl sealed::Structure for ContinualCounter {
-    const NAME: &'static str = "ContinualCounter";
-
-    fn vector(&self) -> &ContinualVector {
-        self.vector()
-    }
-
-    fn vector_mut(&mut self) -> &mut ContinualVector {
-        self.vector_mut()
-    }
-
-    fn own_parameters(&self, parameters: &mut Vec<(&'static str, String)>) {
-        bound_parameters(self.vector(), parameters);
-    }
-}
-
-impl sealed::Structure for CountSketch {
-    const NAME: &'static str = "CountSketch";
-
-    fn vector(&self) -> &ContinualVector {
-        self.vector()
-    }
-
-    fn vector_mut(&mut self) -> &mut ContinualVector {
-        self.vector_mut()
-    }
-
-    fn own_parameters(&self, parameters: &mut Vec<(&'static str, String)>) {
-        shape_parameters(&self.shape(), parameters);
-    }
-}
-
-impl sealed::Structure for JoinSize {
-    const NAME: &'static str = "JoinSize";
-
-    fn vector(&self) -> &ContinualVector {
-        self.vector()
-    }
-
-    fn vector_mut(&mut self) -> &mut ContinualVector {
-        self.vector_mut()
-    }
-
-    fn own_parameters(&self, parameters: &mut Vec<(&'static str, String)>) {
-        shape_parameters(&self.shape(), parameters);
-    }
-}
-
-impl sealed::Structure for RangeCounter {
-    const NAME: &'static str = "RangeCounter";
-
-    fn vector(&self) -> &ContinualVector {
-        self.vector()
-    }
-
-    fn vector_mut(&mut self) -> &mut ContinualVector {
-        self.vector_mut()
-    }
-
-    fn own_parameters(&self, parameters: &mut Vec<(&'static str, String)>) {
-        let shape = self.shape();
-        parameters.push(("shape", format!("{:?}", shape.sizes)));
-        shape_parameters(&shape.sketch(), parameters);
-        let levels = match shape.levels {
-            Levels::Every(spacing) => spacing.to_string(),
-            Levels::Dyadic => "dyadic".to_string(),
-        };
-        parameters.push(("levels", levels));
-        let estimator = if shape.estimator == Estimator::Cover { "cover" } else { "least_squares" };
-        parameters.push(("estimator", estimator.to_string()));
     }
 }
 
