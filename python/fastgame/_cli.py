@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import hashlib
-import json
 import os
 import signal
 import sys
@@ -23,7 +21,8 @@ from fastgame._inspect import as_json as state_as_json
 from fastgame._inspect import as_text as state_as_text
 from fastgame._plan import BOUND, as_given, as_json, as_text, comparison_as_json, guarantee, upward
 from fastgame._rows import AFTER_RUN, BEFORE_RUN
-from fastgame._store import Job, Unit, open_job, overview
+from fastgame._signals import waiting_signals
+from fastgame._store import Job, Unit, digest, open_job, overview
 from fastgame._writing import Staged, write_text
 from fastgame.axis import Datetime, StrCategory
 
@@ -200,14 +199,15 @@ def _output_options(parser: argparse.ArgumentParser) -> None:
 def _state_options(parser: argparse.ArgumentParser) -> None:
     text = (
         "A job that runs again and again: a run goes on where the last one stopped, under the same guarantee. Where "
-        "FILE is there, options of the structure and the budget may be left out."
+        "FILE is there, options of the structure and the budget may be left out. Leave the budget out from the second "
+        "run on: a FILE that is missing is then an error, not a new one."
     )
     group = parser.add_argument_group("the state", textwrap.fill(text, 100))
     state = "keeps the structure; made if it is not there. SECRET: it holds exact counts, and is no output"
     group.add_argument("--state", metavar="FILE", help=state)
     until = "release the steps that end at or before this PUBLIC moment; later rows are left to a later run"
     group.add_argument("--until", metavar="TIME", help=until)
-    expect = "refuse a FILE that is an older copy: the generation that the last run told"
+    expect = "refuse a FILE that is missing or an older copy: the generation that the last run told"
     group.add_argument("--expect-generation", type=int, metavar="N", help=expect)
 
 
@@ -351,6 +351,11 @@ def _common(arguments: argparse.Namespace) -> dict[str, Any]:
     # A budget that is not given is that of the state.
     continues = getattr(arguments, "state", None) is not None and os.path.exists(arguments.state)
     given = any(getattr(arguments, name) is not None for name in _BUDGET)
+    if getattr(arguments, "state", None) is not None and not continues and not given:
+        raise ValueError(
+            f"there is no state {arguments.state}, and a new one needs a budget (--rho, or --mu, or --epsilon with "
+            "--delta), which is spent beside that of any other"
+        )
     privacy = None if continues and not given else _budget(arguments)
     if isinstance(privacy, fg.PureDp) and arguments.mechanism != "tree":
         raise ValueError(
@@ -409,7 +414,7 @@ def _count(arguments: argparse.Namespace) -> None:
         keys = _key_list(arguments)
         size = len(keys[0] if isinstance(keys, tuple) else keys)
         common |= {"size": size, "max_norm": float(arguments.max_weight)}
-        vector = _structure(arguments, fg.ContinualVector, common, _digest(keys))
+        vector = _structure(arguments, fg.ContinualVector, common, digest(keys if isinstance(keys, tuple) else (keys,)))
         feed = fg.Feed(vector, key=tuple(arguments.key), weight=arguments.weight, keys=keys)
     else:
         common["max_weight"] = arguments.max_weight
@@ -575,13 +580,10 @@ def _structure(
     names |= {"max_norm": "--max-weight", "axes": "--axis", "privacy": f"a budget (--{', --'.join(_BUDGET)})"}
     names |= {"horizon": "a horizon (--start, --end, --every)", "size": "a number of --keys", "keys": "--keys"}
     job = Job({name: getattr(arguments, name) for name in ("start", "end", "every", "tz")}, keys)
-    return open_job(arguments.state, kind, parameters, given, job, names, arguments.expect_generation)
-
-
-def _digest(keys: Any) -> str:
-    """Tells one list of keys from another."""
-    columns = [part.to_pylist() for part in (keys if isinstance(keys, tuple) else (keys,))]
-    return hashlib.sha256(json.dumps(columns).encode()).hexdigest()
+    structure, is_new = open_job(arguments.state, kind, parameters, given, job, names, arguments.expect_generation)
+    if is_new:
+        _tell(f"made a new state {arguments.state} (there was none)")
+    return structure
 
 
 def _check_files(arguments: argparse.Namespace) -> None:
@@ -637,10 +639,11 @@ def _write(arguments: argparse.Namespace, replay: Callable[..., Any], structure:
 
     counts = fg.RowCounts()
     shown = not arguments.quiet and sys.stderr is not None and sys.stderr.isatty()
-    before = structure.now if structure.sealed else structure.now - 1
+    before = _done(structure)
     outputs: list[Staged] = []
+    unit = Unit([structure])
     try:
-        with Unit([structure]) as unit:
+        with unit:
             with _Progress(shown) as progress:
                 table = replay(
                     counts,
@@ -651,25 +654,45 @@ def _write(arguments: argparse.Namespace, replay: Callable[..., Any], structure:
                     until=arguments.until,
                     resume=arguments.state is not None,
                 )
-            if arguments.plot is not None:
+            # What is there has more steps than the last one, which alone can be written again.
+            is_again = arguments.state is not None and _done(structure) == before
+            left = [path for path in (arguments.out, arguments.plot) if is_again and _has_content(path)]
+            if arguments.plot is not None and arguments.plot not in left:
                 outputs.append(_picture(table, arguments.plot, structure))
-            outputs.append(staged(table, format_of(arguments.format, arguments.out), arguments.out))
-            with _undisturbed():
+            if arguments.out is None or arguments.out not in left:
+                outputs.append(staged(table, format_of(arguments.format, arguments.out), arguments.out))
+            with waiting_signals() as waiting:
                 unit.commit()
                 arguments.is_committed = arguments.state is not None
                 _publish([output for output in outputs if output.is_file], arguments.is_committed)
+            if waiting:
+                raise KeyboardInterrupt
         _publish([output for output in outputs if not output.is_file], arguments.is_committed)
     finally:
+        unit.end()
         for output in outputs:
             output.forget()
+    for path in left:
+        _tell(f"{path} is there and was left as it is; to have the last release again, name another file")
     # Not before: what could not be written was not released.
     if not arguments.quiet:
         _tell_counts(counts)
         _tell_guarantee(structure)
         if arguments.state is not None:
-            _tell_state(structure, before, table.num_rows)
+            _tell_state(structure, is_again, table.num_rows, len(outputs))
     if arguments.state is not None:
         structure.close()
+
+
+def _done(structure: Any) -> int:
+    """How many steps were released."""
+    done: int = structure.now if structure.sealed else structure.now - 1
+    return done
+
+
+def _has_content(path: str | None) -> bool:
+    """Whether there is a file that somebody may want."""
+    return path is not None and os.path.isfile(path) and os.path.getsize(path) > 0
 
 
 def _picture(table: pa.Table, path: str, structure: Any) -> Staged:
@@ -809,16 +832,17 @@ def _tell_guarantee(structure: Any) -> None:
     _tell(f"all that was released is {promise}, for {unit}{life} and no more however it is combined")
 
 
-def _tell_state(structure: Any, before: int, rows: int) -> None:
-    """Says where the state stands. All of it is public."""
-    done = structure.now if structure.sealed else structure.now - 1
+def _tell_state(structure: Any, is_again: bool, rows: int, outputs: int) -> None:
+    """Says where the state stands. The steps are public."""
     if not rows:
         _tell("no step was due for release up to --until")
-    elif done == before:
+    elif is_again and outputs:
         _tell("no step was left to do up to --until; what was released last was released again")
+    elif is_again:
+        _tell("no step was left to do up to --until")
     _tell(
-        f"the state is at generation {structure.generation}, with {done:,} of {structure.horizon:,} steps done "
-        "(--expect-generation refuses an older copy)"
+        f"the state is at generation {structure.generation}, with {_done(structure):,} of {structure.horizon:,} steps "
+        "done (not private; --expect-generation refuses an older copy)"
     )
 
 
@@ -852,7 +876,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         # The reader has gone, which is its right; Python must not complain at exit either.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
+        if not given.is_committed:
+            return 0
+        _tell(f"{prog}: error: the reader of the output has gone; {_COMMITTED}")
+        return _EXIT_REFUSED
     except KeyboardInterrupt:
         _tell(f"{prog}: interrupted; {_COMMITTED if given.is_committed else 'nothing was written'}")
         return 130
@@ -892,28 +919,6 @@ _OPTIONS = {
     "max_weight": "--max-weight",
     "max_norm": "--max-weight",
 }
-
-
-@contextlib.contextmanager
-def _undisturbed() -> Iterator[None]:
-    """Lets interruptions and requests to end wait until the block is done."""
-    waiting: list[int] = []
-
-    def wait(number: int, _: object) -> None:
-        waiting.append(number)
-
-    try:
-        before = {number: signal.signal(number, wait) for number in (signal.SIGINT, signal.SIGTERM)}
-    except ValueError:  # not in the main thread, which alone may
-        yield
-        return
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
-    if waiting:
-        raise KeyboardInterrupt
 
 
 @contextlib.contextmanager

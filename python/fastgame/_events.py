@@ -25,6 +25,7 @@ import pyarrow.ipc
 from fastgame._errors import BadRowsError
 from fastgame._rows import AFTER_RUN, BEFORE_RUN, RowCounts
 from fastgame._ticks import Ticks, floor_microseconds, zone_mismatch
+from fastgame._writing import naming
 
 if TYPE_CHECKING:
     from fastgame._feeds import Sink
@@ -468,6 +469,10 @@ class Store:
         return Path(self.folder.name) / f"{part}.arrow"
 
     def _spill(self) -> None:
+        with naming(tempfile.gettempdir()):
+            self._write()
+
+    def _write(self) -> None:
         if self.folder is None:
             self.folder = tempfile.TemporaryDirectory(prefix="fastgame-")
         for batch in self.batches:

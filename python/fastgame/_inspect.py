@@ -35,12 +35,14 @@ def as_text(path: str, info: StoreInfo, job: Job | None) -> str:
     ends = "" if job is None else f", which ends at {job.ticks.time(info.now).isoformat(sep=' ')}"
     rows += [
         ("step", f"{info.now:,}{horizon}{ends}: {state}"),
-        ("generation", f"{info.generation:,} (an older copy of the file has a lower one)"),
         ("format", f"version {info.version}"),
+        ("not private", f"generation {info.generation:,} (calls so far: an older copy of the file has a lower one)"),
         ("not private", f"{size(info.bytes[0])} of state, {size(info.bytes[1])} of journal"),
     ]
     if info.lost:
-        rows.append(("", f"{size(info.lost)} of a call that is under way, or was cut short and is forgotten"))
+        rows.append(
+            ("not private", f"{size(info.lost)} of a call that is under way, or was cut short and is forgotten")
+        )
     width = max(len(name) for name, _ in rows)
     return "\n".join(f"{name:{width}}  {text}".rstrip() for name, text in rows)
 
@@ -76,8 +78,12 @@ def as_json(path: str, info: StoreInfo, job: Job | None) -> str:
         "clock": None if job is None else dict(job.clock),
         "now": info.now,
         "sealed": info.sealed,
-        "generation": info.generation,
         "version": info.version,
-        "not_private": {"state_bytes": info.bytes[0], "journal_bytes": info.bytes[1], "unfinished_bytes": info.lost},
+        "not_private": {
+            "generation": info.generation,
+            "state_bytes": info.bytes[0],
+            "journal_bytes": info.bytes[1],
+            "unfinished_bytes": info.lost,
+        },
     }
     return json.dumps(found, indent=2, ensure_ascii=False)

@@ -15,7 +15,8 @@ import numpy as np
 from fastgame._arguments import has_lists, integer, shown, text, words
 from fastgame._core import JoinSize, Structure
 from fastgame._rows import RowCounts
-from fastgame._store import Unit
+from fastgame._signals import deliver_later, waiting_signals
+from fastgame._store import Unit, check_job
 from fastgame._ticks import Ticks
 
 if TYPE_CHECKING:
@@ -124,8 +125,8 @@ def replay(
         A public moment. Steps are released that end at or before it, all of the ticks without it. With a larger
         `release_every` the run ends at the last release that is due; later rows are left to a later run.
     resume : bool
-        Go on with structures that were used; all at one step, and with the same ticks as before, which nothing checks.
-        Without it they must be new.
+        Go on with structures that were used; all at one step, and with the same ticks and keys as before. Nothing
+        checks that but for the files of the command `fastgame`, which keep them. Without it they must be new.
     time_format : str, optional
         The form of text times, in the words of `strptime`, if it is not ISO.
     bad_rows : "drop" or "raise"
@@ -137,8 +138,9 @@ def replay(
         Bytes of events to keep in memory; what is more waits in temporary files.
     progress : callable, optional
         Called after each release with the number of steps done and of all steps. What it is told is public. All
-        structures stand at that step, and may be asked for more there (a heat map, a quantile), but not be updated.
-        Answers of structures that are kept in files must not leave before this returns.
+        structures stand at that step. Those in memory may be asked for more there (a heat map, a quantile), but not be
+        updated. Those that are kept in files may not be asked, which is a StateError: what they say is on the disk when
+        this returns; ask them then.
 
     Returns
     -------
@@ -152,8 +154,10 @@ def replay(
     ValueError, TypeError
         A column that is missing or of a type that does not fit, structures that are in use (with `resume`: at different
         steps, or past `until`), parameters out of range.
+    IncompatibleError
+        The file of a structure was made by the command `fastgame` with another clock or another list of keys.
     StateError, OSError
-        A structure was closed, or its file cannot be written.
+        A structure was closed, a replay in another thread holds it, or its file cannot be written.
     BadRowsError
         With bad_rows="raise".
     ImportError
@@ -161,7 +165,9 @@ def replay(
 
     What is wrong with parameters and rows is found before anything changes. After a later error (an
     interruption, a full disk) the structures are closed, as half of a step may be in them; those with a file can be
-    opened again, and are as they were before the run.
+    opened again, and are as they were before the run. While files are written, signals to the main thread wait until
+    this has returned. An end in between (a kill, a power cut) loses the result of what a file has already; the last
+    step can be released again.
     """
     events, feeding = _with_pyarrow()
     options = _Options(ticks, release_every, until, resume, bad_rows, counts, memory, progress)
@@ -380,6 +386,9 @@ def _run(inputs: list[_Input], options: _Options) -> list[Any]:
             f"{rows:,} rows would be released, of which at most {_MOST_ROWS:,} are held: take a larger release_every "
             "(or fewer keys, or `top`)"
         )
+    for player in players:
+        check_job(player.sink.structure, options.ticks, list(player.sink.labels.values()))
+    unit = Unit(structures)
     stores = [events.Store(options.ticks.horizon, options.memory // len(players)) for _ in players]
     try:
         rest = iter(stores)
@@ -388,18 +397,35 @@ def _run(inputs: list[_Input], options: _Options) -> list[Any]:
         for player, store in zip(players, stores, strict=True):
             player.begin(store.in_order())
         # Until here nothing has changed.
-        with Unit(structures) as unit:
+        with unit:
             for step in chain(span.grid, span.end):
                 for player in players:
                     player.release(step)
                 if options.progress is not None:
-                    options.progress(step, options.ticks.horizon)
+                    _tell_progress(options, step, unit.structures)
             tables = [player.table() for player in players if player.sink.reads]
-            unit.commit()
+            if not unit.waiting:
+                unit.commit()
+                return tables
+            with waiting_signals() as waiting:
+                unit.commit()
+        deliver_later(waiting)
         return tables
     finally:
+        unit.end()
         for store in stores:
             store.close()
+
+
+def _tell_progress(options: _Options, step: int, structures: Sequence[Any]) -> None:
+    """Calls `progress`. What is kept in files is not answered from meanwhile, as it is not there yet."""
+    kept = [structure for structure in structures if structure.path is not None]
+    for structure in kept:
+        structure._pause()
+    assert options.progress is not None
+    options.progress(step, options.ticks.horizon)
+    for structure in kept:
+        structure._resume()
 
 
 def _collect(one: _Input, stores: list[Any], options: _Options, span: _Span) -> None:

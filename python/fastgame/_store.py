@@ -6,8 +6,10 @@ The words are JSON; nothing in a store is code. What the files are made of is in
 from __future__ import annotations
 
 import datetime as dt
+import hashlib
 import json
 import os
+import threading
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, ClassVar, Literal, NamedTuple, TypeVar, overload
@@ -110,7 +112,8 @@ def open(
     IncompatibleError
         A parameter differs from the stored one; the message names it.
     StateError
-        The file is in use, damaged, no store, of a later version, or older than expected.
+        The file is in use, damaged, no store, of a later version, or older than expected (also where there is none,
+        and a generation above 0 was expected).
     OSError
         The file cannot be opened, made or written; FileNotFoundError if there is none and no structure was given.
     ValueError, TypeError
@@ -133,7 +136,11 @@ def open(
         )
     if text(sync, "sync") not in ("always", "reads"):
         raise ValueError(f'sync must be "always" or "reads"; {shown(sync)} was given')
-    return _opened(path, structure, parameters, parameters, sync=sync, expect_generation=expect_generation)
+    return _opened(path, structure, parameters, parameters, sync=sync, expect_generation=expect_generation)[0]
+
+
+#: What the command line kept in the stores that were opened here, by their files.
+_JOBS: dict[str, Job] = {}
 
 
 class Job(NamedTuple):
@@ -172,10 +179,10 @@ def open_job(
     job: Job,
     options: Mapping[str, str],
     expect_generation: int | None,
-) -> Any:
-    """As `open`; if there is a file, the parameters named in `given` must be the stored ones.
+) -> tuple[Any, bool]:
+    """As `open`; if there is a file, the parameters named in `given` must be the stored ones, and it must have a job.
 
-    `options` are the names of parameters in messages.
+    `options` are the names of parameters in messages. With the structure comes whether the file was made.
     """
     wanted = {word: value for word, value in parameters.items() if word in given}
     return _opened(path, structure, parameters, wanted, job=job, options=options, expect_generation=expect_generation)
@@ -191,8 +198,8 @@ def _opened(
     expect_generation: Any,
     job: Job | None = None,
     options: Mapping[str, str] | None = None,
-) -> Any:
-    """Makes a store with all parameters, or opens one that has those that are wanted."""
+) -> tuple[Any, bool]:
+    """Makes a store with all parameters, or opens one that has those that are wanted; and whether it was made."""
     options = options or {}
     if expect_generation is not None:
         expect_generation = integer(expect_generation, "expect_generation")
@@ -200,12 +207,22 @@ def _opened(
             raise ValueError(f"expect_generation must be from 0 to 2^64 - 1; {shown(expect_generation)} was given")
     file = path_of(path)
 
+    found: Job | None = None
+    is_new = False
+
     def stored(words: str) -> tuple[str, dict[str, Any]]:
+        nonlocal found, is_new
+        is_new = False  # another process may have made it meanwhile
         name, kept = _read(words)
+        found = _job_of(words)
         if structure is not None:
-            before = _job_of(words)
-            if job is not None and before is not None and name == structure.__name__:
-                before.check_same(file, job, options)
+            if job is not None and name == structure.__name__:
+                if found is None:
+                    raise IncompatibleError(
+                        f"{file} was not made by this command (but by fastgame.open), and has no clock to go on with: "
+                        "go on with it in Python, or make a new structure in another file, with a budget of its own"
+                    )
+                found.check_same(file, job, options)
             _check_same(file, name, kept, structure.__name__, wanted, options)
         return name, kept
 
@@ -214,14 +231,47 @@ def _opened(
             raise FileNotFoundError(
                 2, "there is no such store; to make one, give the structure and its parameters", file
             )
+        if expect_generation:
+            raise StateError(
+                f"there is no {file}, and a store of generation {expect_generation} was expected: a new one would "
+                "answer again, with other noise and a budget of its own"
+            )
         full = _core._keywords(structure.__name__, parameters)
+        nonlocal is_new
+        is_new = True
         return structure.__name__, full, _written(structure.__name__, full, job)
 
-    return _core._open(file, sync == "reads", expect_generation, stored, made)
+    opened = _core._open(file, sync == "reads", expect_generation, stored, made)
+    kept = job if is_new else found
+    if kept is None:
+        _JOBS.pop(str(opened.path), None)
+    else:
+        _JOBS[str(opened.path)] = kept
+    return opened, is_new
+
+
+def check_job(structure: Any, ticks: Ticks, keys: Sequence[Any]) -> None:
+    """Refuses another clock or another list of keys than those of the command that made the store, if one did."""
+    job = None if structure.path is None else _JOBS.get(str(structure.path))
+    if job is None:
+        return
+    if job.ticks != ticks:
+        raise _differs(str(structure.path), "ticks", job.ticks, ticks, "give those")
+    if job.keys is not None and job.keys != digest(keys):
+        raise IncompatibleError(
+            f"{structure.path} was made with another list of keys, or in another order, and each key has a cell; give "
+            "that list"
+        )
+
+
+def digest(keys: Sequence[Any]) -> str:
+    """Tells one list of keys, in columns, from another. Keys are text, as in files."""
+    columns = [[str(value) for value in column.to_pylist()] for column in keys]
+    return hashlib.sha256(json.dumps(columns).encode()).hexdigest()
 
 
 class StoreInfo(NamedTuple):
-    """What may be shown of a store, without opening it. All but `bytes` and `lost` is public."""
+    """What may be shown of a store, without opening it. All but `generation`, `bytes` and `lost` is public."""
 
     #: The name of the structure.
     structure: str
@@ -229,7 +279,8 @@ class StoreInfo(NamedTuple):
     parameters: Mapping[str, Any]
     #: The version of the file's format.
     version: int
-    #: How many calls were written down in the whole life of the store.
+    #: How many calls were written down in the whole life of the store. For the operator alone: where each update is a
+    #: call, it tells how many came.
     generation: int
     #: The present step, and whether it was read.
     now: int
@@ -271,31 +322,45 @@ class Unit:
     """What is done to structures inside the block is written by `commit` into the files of those that have one, as one
     for each, or not at all. Without a commit all of them are closed: half of a step may be in them.
 
-    Inside another block of the same structure that one writes.
+    Inside another block of the same structure, in the same thread, that one writes and closes. `end` does what the end
+    of the block does, and may be called again: an interruption may come before the end of the block has begun.
     """
 
-    _held: ClassVar[set[int]] = set()
+    #: The block of each structure that is in one, by its identity.
+    _holders: ClassVar[dict[int, Unit]] = {}
 
     def __init__(self, structures: Sequence[Any]) -> None:
         self.structures = list({id(structure): structure for structure in structures}.values())
+        self.thread = threading.get_ident()
         #: Those that are to be written here.
         self.waiting: list[Any] = []
-        self.is_done = False
+        self.is_begun = self.is_done = self.is_spoiled = False
 
     def __enter__(self) -> Unit:
         try:
             for structure in self.structures:
-                if structure.path is not None and id(structure) not in self._held:
-                    structure._hold()
-                    self._held.add(id(structure))
+                holder = self._holders.setdefault(id(structure), self)
+                if holder.thread != self.thread:
+                    raise StateError("a replay in another thread holds this structure")
+                # Does nothing, but to one that is not usable.
+                structure.advance(to=structure.now)
+            for structure in self.structures:
+                if self._is_own(structure) and structure.path is not None:
                     self.waiting.append(structure)
+                    structure._hold()
+            self.is_begun = True
         except BaseException:
-            self.__exit__()
+            self.end()
             raise
         return self
 
+    def _is_own(self, structure: Any) -> bool:
+        return self._holders.get(id(structure)) is self
+
     def commit(self) -> None:
         """Writes what was done. Until then nothing that was answered may leave."""
+        if self.is_spoiled:
+            raise StateError("a run inside this one failed: half of a step may be in its structures")
         written: list[str] = []
         for structure in list(self.waiting):
             try:
@@ -308,22 +373,36 @@ class Unit:
                     "been written before: they stand at different steps, and what this run released of them is lost "
                     "but for the last step, which can be released again (resume=True)"
                 ) from error
-            self._let_go(structure)
+            self.waiting.remove(structure)
             written.append(str(structure.path))
         self.is_done = True
 
-    def _let_go(self, structure: Any) -> None:
-        self.waiting.remove(structure)
-        self._held.discard(id(structure))
+    def end(self) -> None:
+        """Closes what was not committed, and lets go."""
+        try:
+            self._end()
+        finally:
+            # Where that was interrupted; else it does nothing.
+            self._end()
+
+    def _end(self) -> None:
+        for structure in self.structures:
+            holder = self._holders.get(id(structure))
+            if self.is_begun and not self.is_done:
+                if holder is self:
+                    with suppress(Exception):
+                        structure.close()
+                elif holder is not None:
+                    holder.is_spoiled = True
+            elif structure in self.waiting and not self.is_done:
+                # Held, and nothing was done: there is nothing to write.
+                with suppress(Exception):
+                    structure._commit()
+            if holder is self:
+                del self._holders[id(structure)]
 
     def __exit__(self, *_: object) -> None:
-        if self.is_done:
-            return
-        for structure in list(self.waiting):
-            self._let_go(structure)
-        for structure in self.structures:
-            with suppress(Exception):
-                structure.close()
+        self.end()
 
 
 def _check_same(
@@ -418,7 +497,7 @@ def _read(words: str) -> tuple[str, dict[str, Any]]:
         if name not in _NAMES or not isinstance(kept, dict):
             raise ValueError(name)
         return name, {word: _value(word, value) for word, value in kept.items()}
-    except (ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError) as error:
+    except (ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError, OverflowError) as error:
         raise StateError(f"the words of this store cannot be read: {type(error).__name__}") from None
 
 
@@ -426,7 +505,10 @@ def _job_of(words: str) -> Job | None:
     """What the command line kept, if it made the store."""
     found = json.loads(words).get("job")
     try:
-        return None if found is None else Job(**found)
+        job = None if found is None else Job(**found)
+        if job is not None and set(job.clock) != {"start", "end", "every", "tz"}:
+            raise TypeError(job.clock)
+        return job
     except TypeError:
         raise StateError("the words of this store cannot be read: they are of a later version") from None
 

@@ -6,8 +6,8 @@ import os
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +31,8 @@ class Staged:
                 raise ValueError("the standard output is closed: name a file with --out")
             self._content = tempfile.SpooledTemporaryFile(_IN_MEMORY)  # noqa: SIM115 (closed when it is let out)
             try:
-                put(self._content)
+                with naming(tempfile.gettempdir()):
+                    put(self._content)
             except BaseException:
                 self.forget()
                 raise
@@ -43,7 +44,7 @@ class Staged:
         except OSError as error:
             raise OSError(error.errno, error.strerror, out) from None
         try:
-            with os.fdopen(descriptor, "wb") as file:
+            with naming(str(out)), os.fdopen(descriptor, "wb") as file:
                 put(file)
                 file.flush()
                 os.fsync(file.fileno())
@@ -62,17 +63,20 @@ class Staged:
             # Until now it was its owner's alone.
             mask = os.umask(0)
             os.umask(mask)
-            os.chmod(self._name, 0o666 & ~mask)
-            os.replace(self._name, self._target)
-            self._name = None
+            with naming(str(self.out)):
+                os.chmod(self._name, 0o666 & ~mask)
+                os.replace(self._name, self._target)
+                self._name = None
+                _sync_folder(self._target.parent)
             return
         self._content.seek(0)
         if self.out is None:
-            sys.stdout.flush()
-            shutil.copyfileobj(self._content, sys.stdout.buffer)
-            sys.stdout.buffer.flush()
+            with naming("the standard output"):
+                sys.stdout.flush()
+                shutil.copyfileobj(self._content, sys.stdout.buffer)
+                sys.stdout.buffer.flush()
         else:
-            with open(self.out, "wb") as file:  # a pipe or a device, which must stay what it is
+            with naming(self.out), open(self.out, "wb") as file:  # a pipe or a device, which must stay what it is
                 shutil.copyfileobj(self._content, file)
         self._content.close()
 
@@ -89,6 +93,30 @@ class Staged:
             self._name = None
         if self._content is not None:
             self._content.close()
+
+
+@contextmanager
+def naming(place: str) -> Iterator[None]:
+    """Says of an error of the system where it was."""
+    try:
+        yield
+    except OSError as error:
+        if error.filename == place or isinstance(error, BrokenPipeError):
+            raise
+        reason = str(error) if error.strerror is None else error.strerror
+        raise (OSError(error.errno, reason, place) if error.errno else OSError(f"{reason}: {place!r}")) from error
+
+
+def _sync_folder(folder: Path) -> None:
+    """Waits until a move is on the disk. Windows knows no such thing, nor do some file systems."""
+    if os.name == "nt":
+        return
+    with suppress(OSError):
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
 
 
 def write_bytes(put: Callable[[Any], object], out: str | None) -> None:

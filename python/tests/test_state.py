@@ -397,6 +397,10 @@ def test_several_structures_are_written_in_order_and_told_apart_after_a_failure(
 
     class Failing:
         path = str(tmp_path / "keys.fg")
+        now = 4
+
+        def advance(self, *, to: int) -> None:
+            assert to == self.now
 
         def _hold(self) -> None:
             real._hold()
@@ -581,9 +585,11 @@ def test_what_is_no_state_or_stands_elsewhere_is_refused_before_anything_is_made
         ([*base, *budget, "--state", "s.png", "--plot", "s.png"], "--plot and --state name the same file"),
         ([*base, *budget, "--out", "no/out.csv"], "there is no folder"),
         ([*base, *budget, "--out", "out.xls"], "not known by its ending"),
-        ([*base, *budget, "--expect-generation", "1"], "generation 0, and 1 was expected"),
+        ([*base, *budget, "--expect-generation", "1"], "there is no s.fg, and a store of generation 1 was"),
+        ([*base, "--expect-generation", "1"], "there is no state s.fg, and a new one needs a budget (--rho"),
         ([*base, *budget, "--expect-generation", "-1"], "--expect-generation must be from 0"),
-        ([*base], "the budget is --rho, or --mu, or --epsilon with --delta"),
+        ([*base], "there is no state s.fg, and a new one needs a budget (--rho, or --mu, or --epsilon with --delta)"),
+        ([*base, "--epsilon", "1"], "the budget is --rho, or --mu, or --epsilon with --delta"),
         ([*base, *budget, "--state", "no/s.fg"], "No such file or directory"),
         (["count", "nothing.csv", *base[2:], *budget], "No such file or directory"),
         (["count", "rows.csv", *CLOCK, *budget, "--until", "2026-01-02"], "--until goes with --state"),
@@ -672,6 +678,7 @@ def test_a_command_that_is_killed_anywhere_and_run_again_counts_each_row_once(co
         killed.send_signal(signal.SIGKILL)
         killed.wait()
         whole = Path(f"{night}.csv").exists()
+        Path("again.csv").unlink(missing_ok=True)
         assert command(*arguments[: arguments.index("--out")], "--out", "again.csv")[0] == 0
         again = read("again.csv")
         steps = {row["time"]: round(float(row["value"])) for row in again}
@@ -681,6 +688,124 @@ def test_a_command_that_is_killed_anywhere_and_run_again_counts_each_row_once(co
         due = expected[1:5] if night == 5 else expected[5:]
         exact = {row["time"].isoformat(): row["value"] for row in due}
         assert steps in (exact, dict(list(exact.items())[-1:]))
+
+
+def test_a_store_made_by_the_command_is_gone_on_with_on_its_clock_and_keys_alone(command: Run, tmp_path: Path) -> None:
+    write(lives())
+    given: dict[str, Any] = {"time": "t", "delete_time": "gone", "until": at(3), "resume": True}
+    assert command(*line("keys", 2), *QUIET)[0] == 0
+    for ticks, keys, message in [
+        (fg.Ticks("2026-01-01", "2026-01-06", "12h"), KEYS, "was made with ticks = <Ticks"),
+        (fg.Ticks("2025-12-31", "2026-01-10", "1d"), KEYS, "was made with ticks = <Ticks"),
+        (TICKS, ["b", "a", "c"], "was made with another list of keys, or in another order"),
+    ]:
+        with fg.open("s.fg") as structure:
+            assert isinstance(structure, fg.ContinualVector)
+            with pytest.raises(fg.IncompatibleError, match=message):
+                fg.replay(frame(lives()), ticks, structure, key="k", keys=keys, **given)
+            assert (structure.now, structure.generation) == (2, 1)
+    with fg.open("s.fg") as structure:
+        table = fg.replay(frame(lives()), TICKS, structure, key="k", keys=KEYS, **given)
+        assert table.num_rows == 3
+    # One that was made in Python has no clock that the command could check.
+    for name in ("counter", "join"):
+        Path("s.fg").unlink()
+        made(name, tmp_path / "s.fg").close()
+        code, out, err = command(*line("count" if name == "counter" else "join", 3, "--delete-time", "gone"))
+        assert (code, out, err.count("\n")) == (2, "", 1) and "was not made by this command" in err
+        assert fg.inspect("s.fg").generation == 0
+    # Another structure at the same path is not taken for the one before.
+    with made("join", tmp_path / "s.fg") as structure:
+        assert run("join", structure, frame([]), until=at(1), resume=True).num_rows == 1
+
+
+def test_a_missing_state_is_told_or_an_error(command: Run) -> None:
+    write(lives())
+    first = command(*line("count", 2), *QUIET, "--quiet")
+    assert first[0] == 0 and first[2] == "made a new state s.fg (there was none)\n"
+    assert command(*line("count", 3), "--delete-time", "gone", "--quiet")[2] == ""
+    Path("s.fg").unlink()
+    code, _, err = command(*line("count", 3), "--delete-time", "gone")
+    assert code == 2 and "there is no state s.fg, and a new one needs a budget" in err
+    code, _, err = command(*line("count", 3), *QUIET, "--expect-generation", "2")
+    assert code == 2 and "there is no s.fg, and a store of generation 2 was expected" in err
+    assert not Path("s.fg").exists()
+    with pytest.raises(fg.StateError, match=r"there is no s\.fg, and a store of generation 1"):
+        fg.open("s.fg", fg.ContinualCounter, expect_generation=1, **COMMON)
+    with pytest.raises(FileNotFoundError, match="no such store"):
+        fg.open("s.fg", expect_generation=1)
+
+
+def test_a_night_that_is_run_twice_leaves_what_it_wrote(command: Run) -> None:
+    write(lives())
+    given = line("count", 4, *QUIET, "--out", "o.csv", "--plot", "o.png")
+    assert command(*given)[0] == 0
+    before = {name: Path(name).read_bytes() for name in ("o.csv", "o.png", "s.fg")}
+    code, out, err = command(*given)
+    assert (code, out) == (0, "") and "no step was left to do" in err and "released again" not in err
+    for name in ("o.csv", "o.png"):
+        assert f"{name} is there and was left as it is; to have the last release again, name another file" in err
+    assert {name: Path(name).read_bytes() for name in before} == before
+    # What is missing, or empty, is written.
+    Path("o.png").unlink()
+    assert command(*given)[0] == 0
+    assert Path("o.png").stat().st_size > 0 and Path("o.csv").read_bytes() == before["o.csv"]
+    Path("o.csv").write_text("")
+    assert command(*given)[0] == 0
+    assert len(read("o.csv")) == 1
+    # A run with steps of its own replaces what was there, as does one without a state.
+    assert command(*line("count", 6, "--delete-time", "gone", "--out", "o.csv"))[0] == 0
+    assert len(read("o.csv")) == 2
+
+
+def test_a_reader_that_goes_away_after_the_state_was_written_is_an_error(command: Run) -> None:
+    write(lives())
+    shown = " ".join([*line("count", 3, "--rho", "1"), "--format", "csv"])
+    environment = {**os.environ, "PYTHONPATH": str(Path(fg.__file__).parent.parent)}
+
+    def piped(arguments: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            ["bash", "-c", f"{sys.executable} -m fastgame {arguments} | true; exit ${{PIPESTATUS[0]}}"],
+            check=False, capture_output=True, text=True, env=environment,
+        )  # fmt: skip
+
+    done = piped(shown)
+    assert done.returncode == 2 and "the reader of the output has gone; the state was written" in done.stderr
+    assert piped(" ".join(["count", "rows.csv", *CLOCK, "--rho", "1"])).returncode == 0
+
+
+def test_an_error_of_the_disk_names_the_file(command: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(lives())
+
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    given = line("count", 3, "--rho", "1")
+    for target, what, name in [
+        ("pyarrow.csv.write_csv", ["--out", "o.csv"], "'o.csv'"),
+        ("fastgame._plot.draw_releases", ["--plot", "o.png"], "'o.png'"),
+        ("os.fsync", ["--out", "o.csv"], "'o.csv'"),
+    ]:
+        with monkeypatch.context() as patch:
+            patch.setattr(target, full)
+            code, _, err = command(*given, *what)
+        assert code == 2 and f"No space left on device: {name}" in err
+
+
+def test_a_folder_that_cannot_be_synced_is_no_error(command: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    synced = []
+    real = os.fsync
+
+    def sync(descriptor: int) -> None:
+        if os.path.isdir(f"/proc/self/fd/{descriptor}"):
+            synced.append(os.readlink(f"/proc/self/fd/{descriptor}"))
+            raise OSError(22, "Invalid argument")
+        real(descriptor)
+
+    monkeypatch.setattr(os, "fsync", sync)
+    write(lives())
+    assert command(*line("count", 3, "--rho", "1"), "--out", "o.csv")[0] == 0
+    assert not sys.platform.startswith("linux") or synced == [str(Path.cwd())]
 
 
 @pytest.mark.parametrize("name", ["count", "keys", "top", "range", "join"])
@@ -702,8 +827,8 @@ def test_inspect_shows_what_is_public_and_nothing_else(command: Run, name: str) 
         assert "one insertion with its later deletion, in all answers together" in text
         found = json.loads(command("inspect", "s.fg", "--format", "json")[1])
         private = found.pop("not_private")
-        assert set(private) == {"state_bytes", "journal_bytes", "unfinished_bytes"}
-        assert (found["now"], found["sealed"], found["generation"]) == (3, True, 1)
+        assert set(private) == {"generation", "state_bytes", "journal_bytes", "unfinished_bytes"}
+        assert (found["now"], found["sealed"], private["generation"]) == (3, True, 1)
         assert found["parameters"]["horizon"] == 10 and found["clock"]["every"] == "1d"
         shown.append((found, [part for part in text.splitlines() if not part.startswith("not private")]))
     # Whatever the data are, all but the sizes is the same.
