@@ -244,7 +244,7 @@ def test_what_open_is_given_is_checked(path: Path) -> None:
         fg.open(path, fg.ContinualCounter, expect_generation=1.5, **COMMON)  # type: ignore[call-overload]
     with pytest.raises(TypeError, match='no argument "width"'):
         fg.open(path, fg.ContinualCounter, width=5, **COMMON)
-    with pytest.raises(fg.StateError, match="there is no .*, and a store of generation 1 was expected"):
+    with pytest.raises(fg.StateError, match=r"there is no .*, and a store of generation 1 was expected"):
         fg.open(path, fg.ContinualCounter, expect_generation=1, **COMMON)
     assert not path.exists()
 
