@@ -15,7 +15,7 @@ import numpy as np
 from fastgame._arguments import has_lists, integer, shown, text, words
 from fastgame._core import JoinSize, Structure
 from fastgame._rows import RowCounts
-from fastgame._signals import deliver_later, waiting_signals
+from fastgame._signals import waiting_signals
 from fastgame._store import Unit, check_job
 from fastgame._ticks import Ticks
 
@@ -407,9 +407,8 @@ def _run(inputs: list[_Input], options: _Options) -> list[Any]:
             if not unit.waiting:
                 unit.commit()
                 return tables
-            with waiting_signals() as waiting:
+            with waiting_signals(later=True):
                 unit.commit()
-        deliver_later(waiting)
         return tables
     finally:
         unit.end()

@@ -12,10 +12,11 @@ _LATER = 0.05
 
 
 @contextlib.contextmanager
-def waiting_signals() -> Iterator[list[int]]:
+def waiting_signals(later: bool = False) -> Iterator[list[int]]:
     """Lets interruptions and requests to end wait until the block is done: their numbers, in a list.
 
-    Not in threads other than the main one, which alone is interrupted.
+    With `later` they are delivered shortly after the block. Not in threads other than the main one, which alone is
+    interrupted.
     """
     waiting: list[int] = []
     if threading.current_thread() is not threading.main_thread():
@@ -29,17 +30,14 @@ def waiting_signals() -> Iterator[list[int]]:
     numbers = [number for number in (signal.SIGINT, signal.SIGTERM) if signal.getsignal(number) is not None]
     before = {}
     try:
-        for number in numbers:
-            before[number] = signal.signal(number, wait)
+        with contextlib.suppress(ValueError):  # what Python was embedded in may have another main thread
+            for number in numbers:
+                before[number] = signal.signal(number, wait)
         yield waiting
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
-
-
-def deliver_later(numbers: list[int]) -> None:
-    """Delivers what was waiting, once the caller has returned."""
-    for number in dict.fromkeys(numbers):
-        timer = threading.Timer(_LATER, signal.raise_signal, [number])
-        timer.daemon = True
-        timer.start()
+        for one in dict.fromkeys(waiting if later else ()):
+            timer = threading.Timer(_LATER, signal.raise_signal, [one])
+            timer.daemon = True
+            timer.start()

@@ -1,234 +1,197 @@
-"""While a replay holds structures: who may ask them, who closes them, and what an interruption leaves."""
+"""What counts as a call, and calls that are held: nothing that they answer leaves before it is written."""
 
 from __future__ import annotations
 
-import datetime as dt
+import errno
 import os
+import resource
 import signal
 import threading
-import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
 import pytest
-from helpers import tiny_noise
 
 import fastgame as fg
-from fastgame import _store
-from fastgame._signals import waiting_signals
 
-TICKS = fg.Ticks("2026-01-01", "2026-01-11", "1d")
-COMMON: dict[str, Any] = {"horizon": 10, "privacy": tiny_noise()}
-FRAME = pa.table({"t": pa.array([dt.datetime(2026, 1, day, 12) for day in range(1, 11)], pa.timestamp("us"))})
-
-
-def durable(path: Path) -> Any:
-    return fg.open(path, fg.ContinualCounter, **COMMON)
-
-
-def replay(structures: Any, **more: Any) -> Any:
-    return fg.replay(FRAME, TICKS, structures, time="t", **more)
+COMMON: dict[str, Any] = {"horizon": 1000, "privacy": fg.Zcdp(rho=0.5)}
 
 
 @pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return tmp_path / "s.fg"
+def counter(tmp_path: Path) -> Iterator[fg.ContinualCounter]:
+    with fg.open(tmp_path / "x.fg", fg.ContinualCounter, invalid="drop", **COMMON) as made:
+        yield made
 
 
-@pytest.fixture(autouse=True)
-def nothing_is_left_held() -> Any:
-    yield
-    assert not _store.Unit._holders
+def elsewhere(call: Callable[[], Any]) -> Any:
+    """What a call gives or raises in another thread."""
+    found: list[Any] = []
 
-
-def test_what_is_kept_in_a_file_is_not_asked_in_progress_and_what_is_in_memory_is(path: Path) -> None:
-    kept, other = durable(path), fg.ContinualCounter(**COMMON)
-    seen = []
-
-    def ask(done: int, _: int) -> None:
-        assert (kept.now, kept.sealed) == (done, True)
-        for call in (kept.release, kept.advance, kept.sync, kept.checkpoint):
-            with pytest.raises(fg.StateError):
-                call()
-        with pytest.raises(fg.StateError):
-            kept.update(1)
-        seen.append(round(other.release()))
-
-    tables = replay({"kept": kept, "other": other}, progress=ask)
-    assert seen == list(range(1, 11)) and tables["kept"].num_rows == 10
-    assert round(kept.release()) == 10
-    kept.close()
-
-
-def test_a_join_that_is_kept_in_a_file_is_not_asked_in_progress(path: Path) -> None:
-    join = fg.open(path, fg.JoinSize, width=32, **COMMON)
-    table = FRAME.append_column("k", pa.array([1] * 10))
-
-    def ask(*_: int) -> None:
-        with pytest.raises(fg.StateError):
-            join.estimate()
-
-    found = fg.replay_join(table, table, TICKS, join, time="t", key="k", progress=ask)
-    assert found.num_rows == 10
-    join.estimate()
-    join.close()
-
-
-def test_a_run_inside_progress_does_not_write_half_of_the_outer_one(path: Path) -> None:
-    kept = durable(path)
-
-    def again(*_: int) -> None:
-        replay(kept, resume=True)
-
-    with pytest.raises(fg.StateError):
-        replay(kept, progress=again)
-    with durable(path) as kept:
-        assert (kept.now, kept.generation) == (1, 0)
-
-
-@pytest.mark.parametrize("in_file", [True, False])
-def test_another_thread_neither_joins_nor_closes_what_is_held(path: Path, in_file: bool) -> None:
-    counter: Any = durable(path) if in_file else fg.ContinualCounter(**COMMON)
-    other = fg.ContinualCounter(**COMMON)
-    errors: list[BaseException] = []
-
-    def intrude() -> None:
+    def run() -> None:
         try:
-            with _store.Unit([other, counter]):
-                raise AssertionError
-        except fg.StateError as error:
-            errors.append(error)
+            found.append(call())
+        except fg.FastgameError as error:
+            found.append(error)
 
-    def start(done: int, _: int) -> None:
-        if done == 4:
-            thread = threading.Thread(target=intrude)
-            thread.start()
-            thread.join()
-
-    assert replay(counter, progress=start).num_rows == 10
-    assert len(errors) == 1
-    # Neither was closed.
-    other.advance()
-    assert round(counter.release()) == 10
-    counter.close()
-
-
-def test_healthy_structures_are_not_closed_for_one_that_was(path: Path) -> None:
-    healthy, kept, closed = fg.ContinualCounter(**COMMON), durable(path), fg.ContinualCounter(**COMMON)
-    closed.close()
-    with pytest.raises(fg.StateError, match="closed"):
-        replay({"healthy": healthy, "kept": kept, "closed": closed})
-    assert (kept.now, kept.generation) == (1, 0)
-    kept.update(1)
-    assert kept.generation == 1
-    healthy.update(1)
-    kept.close()
-
-
-def test_a_unit_that_failed_inside_another_is_not_written_by_it(path: Path) -> None:
-    counter = durable(path)
-    outer = _store.Unit([counter])
-    with pytest.raises(fg.StateError, match="a run inside this one failed"), outer:
-        with pytest.raises(RuntimeError), _store.Unit([counter]):
-            counter.update(1)
-            raise RuntimeError
-        # It is the outer one's to close.
-        counter.update(1)
-        outer.commit()
-    with pytest.raises(fg.StateError, match="closed"):
-        counter.update(1)
-    assert fg.inspect(path).generation == 0
-
-
-def test_beginning_and_letting_go_writes_nothing(path: Path) -> None:
-    with durable(path) as counter:
-        before = path.read_bytes()
-        for _ in range(3):
-            with _store.Unit([counter]) as unit:
-                unit.commit()
-        assert path.read_bytes() == before and counter.generation == 0
-
-
-class Interrupted:
-    """A structure whose first closing is interrupted."""
-
-    path = "none"
-    now = 1
-
-    def __init__(self) -> None:
-        self.closings = 0
-
-    def advance(self, *, to: int) -> None:
-        assert to == 1
-
-    def _hold(self) -> None: ...
-
-    def _commit(self) -> None: ...
-
-    def close(self) -> None:
-        self.closings += 1
-        if self.closings == 1:
-            raise KeyboardInterrupt
-
-
-def test_an_interruption_at_the_end_leaves_nothing_open_and_nothing_held(path: Path) -> None:
-    first, kept = Interrupted(), durable(path)
-    with pytest.raises(KeyboardInterrupt), _store.Unit([first, kept]):
-        kept.update(1)
-        raise RuntimeError
-    assert first.closings == 2
-    with pytest.raises(fg.StateError, match="closed"):
-        kept.update(1)
-
-
-def test_an_interruption_before_the_end_begins_leaves_nothing_open(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    kept = durable(path)
-
-    def interrupted(*_: object) -> None:
-        raise KeyboardInterrupt
-
-    def stop(*_: int) -> None:
-        raise RuntimeError
-
-    monkeypatch.setattr(_store.Unit, "__exit__", interrupted)
-    with pytest.raises(KeyboardInterrupt):
-        replay(kept, progress=stop)
-    with pytest.raises(fg.StateError, match="closed"):
-        kept.update(1)
-    assert fg.inspect(path).generation == 0
-
-
-@pytest.mark.skipif(os.name == "nt", reason="signals of Unix")
-def test_an_interruption_while_files_are_written_comes_after_the_table(
-    path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    kept: Any = durable(path)
-    table: Any = None
-    real = _store.Unit.commit
-
-    def commit(unit: Any) -> None:
-        signal.raise_signal(signal.SIGINT)
-        real(unit)
-
-    monkeypatch.setattr(_store.Unit, "commit", commit)
-    with pytest.raises(KeyboardInterrupt):
-        table = replay(kept)
-        time.sleep(10)
-    assert table.num_rows == 10
-    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
-    assert round(kept.release()) == 10
-    kept.close()
-
-
-def test_signals_wait_in_the_main_thread_alone() -> None:
-    found = []
-
-    def block() -> None:
-        with waiting_signals() as waiting:
-            found.append(waiting)
-
-    thread = threading.Thread(target=block)
+    thread = threading.Thread(target=run)
     thread.start()
     thread.join()
-    assert found == [[]]
+    return found[0]
+
+
+def test_an_update_counts_one_whatever_it_holds(counter: fg.ContinualCounter) -> None:
+    for calls, batch in enumerate([[], [0], [1, -1], [9], [1], [2, 2]], start=1):
+        counter.update(batch)
+        assert counter.generation == calls
+    with pytest.raises(TypeError):
+        counter.update(["a"])  # type: ignore[arg-type]
+    assert counter.generation == 6
+    assert counter.path is not None
+    counter.close()
+    # What was left out stays counted, also where nothing else happened.
+    with fg.open(counter.path) as again:
+        assert (again.generation, again.dropped) == (6, 3)
+
+
+def test_batches_are_taken_up_where_they_stopped(tmp_path: Path) -> None:
+    """What `docs/durable.md` says to do after a crash, with batches that change nothing among others."""
+    batches: list[list[int]] = [[1, 1], [], [5], [1, -1], [1]]
+    for crash in range(len(batches) + 1):
+        path = tmp_path / f"{crash}.fg"
+        parameters = {**COMMON, "invalid": "drop", "privacy": fg.Zcdp(rho=1e8)}
+        with fg.open(path, fg.ContinualCounter, **parameters) as counter:
+            base = counter.generation
+            assert base is not None
+            for batch in batches[:crash]:
+                counter.update(batch)
+        with fg.open(path, fg.ContinualCounter) as counter:
+            assert counter.generation is not None
+            for batch in batches[counter.generation - base :]:
+                counter.update(batch)
+            assert round(counter.release()) == 3
+
+
+def test_a_held_structure_answers_to_its_holder_alone(counter: fg.ContinualCounter) -> None:
+    counter._hold()
+    counter.update(1)
+    for call in (counter.release, counter.update, counter.advance, counter.sync, counter.checkpoint, counter._hold):
+        error = elsewhere(call)
+        assert isinstance(error, fg.StateError) and "a replay holds this structure" in str(error)
+    for call in (counter.sync, counter.checkpoint):
+        with pytest.raises(fg.StateError, match="is being held"):
+            call()
+    value = counter.release()
+    # Those who are called back may not ask either.
+    counter._pause()
+    for call in (counter.release, counter.update, counter.advance, counter._commit):
+        with pytest.raises(fg.StateError, match="a replay holds this structure"):
+            call()
+    assert (counter.now, counter.sealed, counter.generation) == (1, True, 0)
+    counter._resume()
+    counter._commit()
+    assert counter.generation == 1
+    assert elsewhere(counter.release) == value
+
+
+def test_a_held_structure_that_is_closed_has_done_nothing(counter: fg.ContinualCounter) -> None:
+    counter._hold()
+    counter.update(1)
+    counter.release()
+    assert elsewhere(counter.close) is None
+    with pytest.raises(fg.StateError, match="closed"):
+        counter._commit()
+    assert counter.path is not None
+    info = fg.inspect(counter.path)
+    assert (info.generation, info.now, info.sealed) == (0, 1, False)
+    # A pause of what is not held is none.
+    memory = fg.ContinualCounter(**COMMON)
+    memory._pause()
+    memory.release()
+
+
+def test_a_call_that_could_not_be_written_is_not_counted(tmp_path: Path) -> None:
+    """In a child, as a limit on the length of files stays."""
+    path = tmp_path / "x.fg"
+    fg.open(path, fg.ContinualCounter, **COMMON).close()
+    child = os.fork()
+    if child == 0:
+        code = 1
+        try:
+            signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+            with fg.open(path, fg.ContinualCounter) as counter:
+                counter.update(1)
+                length = path.stat().st_size
+                resource.setrlimit(resource.RLIMIT_FSIZE, (length + 20, length + 20))
+                try:
+                    counter.update(1)
+                except OSError as error:
+                    if error.errno == errno.EFBIG and counter.generation == 1:
+                        # Nor does the object keep the store to itself.
+                        with fg.open(path, expect_generation=1) as again:
+                            code = 0 if again.generation == 1 else 2
+        finally:
+            os._exit(code)
+    assert os.waitpid(child, 0)[1] == 0
+
+
+def test_a_checkpoint_keeps_the_access_list(tmp_path: Path) -> None:
+    path = tmp_path / "x.fg"
+    with fg.open(path, fg.ContinualCounter, **COMMON) as counter:
+        # Read for the user 1001, nothing for the group; the bits of the group are the mask. (`acl(5)`, version 2.)
+        def entry(tag: int, bits: int, number: int = 0xFFFFFFFF) -> bytes:
+            return tag.to_bytes(2, "little") + bits.to_bytes(2, "little") + number.to_bytes(4, "little")
+
+        entries = [entry(0x01, 6), entry(0x02, 4, 1001), entry(0x04, 0), entry(0x10, 4), entry(0x20, 0)]
+        given = (2).to_bytes(4, "little") + b"".join(entries)
+        if not hasattr(os, "setxattr"):
+            pytest.skip("no access lists here")
+        try:
+            os.setxattr(path, "system.posix_acl_access", given)
+        except OSError:
+            pytest.skip("this file system has no access lists")
+        inode = path.stat().st_ino
+        counter.checkpoint()
+        assert path.stat().st_ino != inode
+        assert os.getxattr(path, "system.posix_acl_access") == given
+        assert path.stat().st_mode & 0o777 == 0o640
+
+
+def test_names_that_look_alike_are_two(tmp_path: Path) -> None:
+    paths = [os.fsencode(tmp_path) + b"/" + name for name in (b"\xfe.fg", b"\xff.fg")]
+    try:
+        first, second = (fg.open(os.fsdecode(path), fg.ContinualCounter, **COMMON) for path in paths)
+    except OSError:
+        pytest.skip("this file system has no such names")
+    # A draft of the one, as a process that was stopped leaves it.
+    draft = os.fsencode(tmp_path) + b"/.\xff.fg." + b"0" * 16 + b".draft"
+    with open(draft, "wb"):
+        pass
+    first.close()
+    fg.open(os.fsdecode(paths[0])).close()
+    assert os.path.exists(draft)
+    second.close()
+    fg.open(os.fsdecode(paths[1])).close()
+    assert not os.path.exists(draft)
+
+
+def test_looking_at_a_store_in_use_never_finds_it_damaged(tmp_path: Path) -> None:
+    """While large frames are written behind what is read. 300 looks; the fault it is for was seen in 1 of 3500."""
+    path = tmp_path / "x.fg"
+    with fg.open(path, fg.ContinualVector, size=20_000, sync="reads", **COMMON) as vector:
+        stop = threading.Event()
+
+        def write() -> None:
+            while not stop.is_set():
+                vector.update_batch([[0.0] * 20_000])
+                vector.release()
+                vector.advance()
+
+        thread = threading.Thread(target=write)
+        thread.start()
+        try:
+            for _ in range(300):
+                fg.inspect(path)
+        finally:
+            stop.set()
+            thread.join()

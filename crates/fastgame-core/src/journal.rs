@@ -21,6 +21,7 @@
 //! vector would.
 
 use alloc::vec::Vec;
+use core::fmt;
 
 use crate::error::{Error, Result};
 use crate::noise::Stored;
@@ -41,18 +42,30 @@ pub(crate) const VARINT: usize = 10;
 const MOST_WORDS: usize = 2;
 
 /// What was done to a structure since its journal was last taken.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Default, PartialEq)]
 pub struct Journal {
     /// Records. They hold exact updates and noise: secret.
     pub records: Vec<u8>,
     /// Whether there is a read among them, of which an answer may be waiting.
     pub has_read: bool,
+    /// Whether there was an update, though it may have added nothing and left no record. Whoever counts calls counts it too:
+    /// a count that left it out would tell what it held.
+    pub has_update: bool,
 }
 
 impl Journal {
     /// Whether nothing was done.
     pub fn is_empty(&self) -> bool {
-        self.records.is_empty()
+        self.records.is_empty() && !self.has_update
+    }
+}
+
+/// Without the records.
+impl fmt::Debug for Journal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { has_read, has_update, .. } = self;
+        let mut shown = f.debug_struct("Journal");
+        shown.field("has_read", has_read).field("has_update", has_update).finish_non_exhaustive()
     }
 }
 

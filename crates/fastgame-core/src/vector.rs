@@ -569,6 +569,7 @@ impl ContinualVector {
             }
             None => write_adds(&mut journal.records, |each| one_by_one(&mut |cell, add, _| each(cell, add))),
         });
+        journal.has_update |= result.is_ok();
         self.journal = Some(journal);
         result
     }

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread::{self, ThreadId};
 
 use chacha20::ChaCha12Rng;
 use fastgame_core::rand_core::SeedableRng;
@@ -215,7 +216,19 @@ impl State for Live {
 pub(crate) struct Home {
     place: Place,
     is_closed: bool,
+    held: Option<Hold>,
 }
+
+/// Calls that wait to be written as one. What they answer must not leave before, so others do not call meanwhile.
+struct Hold {
+    /// Who holds.
+    thread: ThreadId,
+    /// Whether those who are called back may not call either.
+    is_paused: bool,
+}
+
+const HELD: &str = "a replay holds this structure: what it does is written as one, and nothing may be answered before; use it \
+                    when the replay is over";
 
 #[expect(clippy::large_enum_variant, reason = "there is one a structure, and the fast one is not boxed")]
 enum Place {
@@ -231,9 +244,16 @@ impl Home {
         }
     }
 
-    /// What must not be closed.
+    /// What must be neither closed, nor held by others.
     fn open(&mut self) -> Result<&mut Place, &'static str> {
-        if self.is_closed { Err("this structure was closed; it is not used again") } else { Ok(&mut self.place) }
+        let is_ours = |hold: &Hold| !hold.is_paused && hold.thread == thread::current().id();
+        if self.is_closed {
+            Err("this structure was closed; it is not used again")
+        } else if self.held.as_ref().is_some_and(|hold| !is_ours(hold)) {
+            Err(HELD)
+        } else {
+            Ok(&mut self.place)
+        }
     }
 
     fn store(&self) -> Option<&Store<Live>> {
@@ -246,7 +266,7 @@ impl Home {
     fn close(&mut self) -> fastgame_store::Result<()> {
         match &mut self.place {
             Place::Store(store) if !self.is_closed => {
-                self.is_closed = true;
+                (self.is_closed, self.held) = (true, None);
                 store.close()
             }
             _ => {
@@ -287,7 +307,7 @@ impl Structure {
 
     fn at(parameters: Parameters, place: Place) -> Self {
         let is_durable = matches!(place, Place::Store(_));
-        let home = Mutex::new(Home { place, is_closed: false });
+        let home = Mutex::new(Home { place, is_closed: false, held: None });
         Self { parameters, process: Process::current(), is_durable, home }
     }
 
@@ -323,12 +343,15 @@ impl Structure {
     fn with_store<T: Send>(
         &self,
         py: Python<'_>,
-        call: impl FnOnce(&mut Store<Live>) -> fastgame_store::Result<T> + Send,
+        call: impl FnOnce(&mut Store<Live>, &mut Option<Hold>) -> fastgame_store::Result<T> + Send,
     ) -> PyResult<T> {
-        let called = self.at_home(py, 0, |home| match home.open()? {
-            Place::Store(store) => Ok(call(store)),
-            Place::Memory(_) => {
-                Err("this structure is in memory alone; make it with fastgame.open to keep it in a file")
+        let called = self.at_home(py, 0, |home| {
+            home.open()?;
+            match &mut home.place {
+                Place::Store(store) => Ok(call(store, &mut home.held)),
+                Place::Memory(_) => {
+                    Err("this structure is in memory alone; make it with fastgame.open to keep it in a file")
+                }
             }
         })?;
         called.map_err(|message| StateError(py, message))?.map_err(|error| StoreError(error).into())
@@ -456,6 +479,14 @@ impl Structure {
     /// Looks at what is public, also after the end.
     fn read<T: Send>(&self, py: Python<'_>, read: impl FnOnce(&ContinualVector) -> T + Send) -> PyResult<T> {
         self.look(py, |live| read(live.vector()))
+    }
+
+    fn pause(&self, py: Python<'_>, is_paused: bool) -> PyResult<()> {
+        self.at_home(py, 0, |home| {
+            if let Some(hold) = &mut home.held {
+                hold.is_paused = is_paused;
+            }
+        })
     }
 
     fn look<T: Send>(&self, py: Python<'_>, look: impl FnOnce(&Live) -> T + Send) -> PyResult<T> {
@@ -596,9 +627,11 @@ impl Structure {
         self.at_home(py, 0, |home| home.store().map(|store| store.path().to_owned()))
     }
 
-    /// How many calls the store has written down in its whole life; None for a structure in memory alone.
+    /// How many calls the store has written down in its whole life; None for a structure in memory alone. For the operator:
+    /// how many calls there were may depend on the data.
     ///
-    /// Note it elsewhere, and give it to `fastgame.open(expect_generation=)`: an older copy of the file is then refused.
+    /// Each update that returned counts one, whatever it held; a read, if it drew noise or sealed the step; a step of the
+    /// clock; a replay counts one in all. Note it elsewhere, and give it to `fastgame.open(expect_generation=)`: an older copy of the file is then refused.
     #[getter]
     fn generation(&self, py: Python<'_>) -> PyResult<Option<u64>> {
         self.at_home(py, 0, |home| home.store().map(Store::generation))
@@ -613,7 +646,7 @@ impl Structure {
     /// OSError
     ///     The disk failed; the object is not used again.
     fn sync(&self, py: Python<'_>) -> PyResult<()> {
-        self.with_store(py, Store::sync)
+        self.with_store(py, |store, _| store.sync())
     }
 
     /// Writes the whole state into a new file in place of the old one, which opens faster than a long journal.
@@ -627,7 +660,7 @@ impl Structure {
     /// OSError
     ///     There is no room for a new file, or no permission to make one; the old one goes on.
     fn checkpoint(&self, py: Python<'_>) -> PyResult<()> {
-        self.with_store(py, Store::checkpoint)
+        self.with_store(py, |store, _| store.checkpoint())
     }
 
     /// Ends the use of the structure: with a store, what was done is synced and the file let go. Closing twice is allowed.
@@ -646,11 +679,27 @@ impl Structure {
 
     /// Lets what is done be written as one, by `_commit`; nothing that is answered until then may leave. For `replay`.
     fn _hold(&self, py: Python<'_>) -> PyResult<()> {
-        self.with_store(py, Store::hold)
+        self.with_store(py, |store, held| {
+            store.hold()?;
+            *held = Some(Hold { thread: thread::current().id(), is_paused: false });
+            Ok(())
+        })
     }
 
     fn _commit(&self, py: Python<'_>) -> PyResult<()> {
-        self.with_store(py, Store::commit)
+        self.with_store(py, |store, held| {
+            *held = None;
+            store.commit()
+        })
+    }
+
+    /// While a structure is held, lets nobody call it: for what is called back.
+    fn _pause(&self, py: Python<'_>) -> PyResult<()> {
+        self.pause(py, true)
+    }
+
+    fn _resume(&self, py: Python<'_>) -> PyResult<()> {
+        self.pause(py, false)
     }
 
     fn __repr__(&self, py: Python<'_>) -> PyResult<String> {

@@ -73,6 +73,11 @@ pub enum Error {
         /// Where it was.
         path: PathBuf,
     },
+    /// Calls are held: they are written by a commit.
+    Held {
+        /// The file.
+        path: PathBuf,
+    },
     /// A write failed before, and the object is not used again.
     Failed {
         /// The file.
@@ -154,10 +159,16 @@ impl fmt::Display for Error {
                  not be found again. Put it back, and open it anew",
                 path.display()
             ),
+            Self::Held { path } => write!(
+                f,
+                "what is done to {} is being held, and written as one when that is over; until then it can be neither synced \
+                 nor written anew",
+                path.display()
+            ),
             Self::Failed { path, reason } => write!(
                 f,
-                "{} could not be written ({reason}), so this object is not used again; make room or mend the disk, and open \
-                 it anew: it goes on where the last acknowledged call left it",
+                "an earlier call on {} failed ({reason}), so this object is not used again; mend what failed, and open the \
+                 store anew: it goes on where the last acknowledged call left it",
                 path.display()
             ),
             Self::Closed { path } => write!(f, "{} was closed; open it anew", path.display()),

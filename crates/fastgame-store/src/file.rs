@@ -1,5 +1,6 @@
 //! The file of a store: locks, appends, syncs, and its replacement by a new one.
 
+use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
@@ -7,7 +8,7 @@ use std::path::{Path, PathBuf};
 use crate::error::{Error, Result};
 use crate::forks::Held;
 use crate::format::{
-    Checksum, Header, Identity, Kind, MARK, Parameters, first_link, frame_checksum, mark, padding, preamble,
+    Checksum, Header, Identity, Kind, MARK, Parameters, draft_name, first_link, frame_checksum, mark, padding, preamble,
 };
 use crate::scan::{Part, Scan, scan};
 
@@ -117,7 +118,25 @@ fn keep_access(old: &File, new: &File) -> io::Result<()> {
         fchown(new, owner, group)?;
     }
     // Last, as a change of owner may take bits away.
-    new.set_permissions(was.permissions())
+    new.set_permissions(was.permissions())?;
+    keep_list(old, new)
+}
+
+/// An access list: without it the bits of the group, which are its mask, would let the group in.
+#[cfg(target_os = "linux")]
+fn keep_list(old: &File, new: &File) -> io::Result<()> {
+    use xattr::FileExt;
+    const LIST: &str = "system.posix_acl_access";
+    match old.get_xattr(LIST) {
+        Ok(Some(list)) => new.set_xattr(LIST, &list),
+        // A file system that has no lists.
+        Ok(None) | Err(_) => Ok(()),
+    }
+}
+
+#[cfg(all(unix, not(target_os = "linux")))]
+fn keep_list(_: &File, _: &File) -> io::Result<()> {
+    Ok(())
 }
 
 #[cfg(not(unix))]
@@ -132,15 +151,20 @@ struct Draft {
 }
 
 impl Draft {
-    /// The beginning of the names of all drafts for a file.
-    fn prefix(target: &Path) -> String {
-        format!(".{}.", target.file_name().unwrap_or_default().to_string_lossy())
+    /// The beginning of the names of all drafts for a file. As bytes: two names may look alike.
+    fn prefix(target: &Path) -> OsString {
+        let mut prefix = OsString::from(".");
+        prefix.push(target.file_name().unwrap_or_default());
+        prefix.push(".");
+        prefix
     }
 
     const SUFFIX: &str = ".draft";
 
     fn create(target: &Path, name: u64) -> Result<(Self, Held)> {
-        let path = target.with_file_name(format!("{}{name:016x}{}", Self::prefix(target), Self::SUFFIX));
+        let mut file_name = Self::prefix(target);
+        file_name.push(format!("{name:016x}{}", Self::SUFFIX));
+        let path = target.with_file_name(file_name);
         let mut options = OpenOptions::new();
         options.read(true).write(true).create_new(true);
         #[cfg(unix)]
@@ -154,9 +178,10 @@ impl Draft {
         let prefix = Self::prefix(target);
         let names = target.parent().and_then(|folder| fs::read_dir(folder).ok()).into_iter().flatten().flatten();
         for entry in names {
-            let name = entry.file_name().to_string_lossy().into_owned();
-            let number = name.strip_prefix(&prefix).and_then(|rest| rest.strip_suffix(Self::SUFFIX));
-            if number.is_some_and(|number| number.len() == 16 && number.bytes().all(|b| b.is_ascii_hexdigit())) {
+            let name = entry.file_name();
+            let rest = name.as_encoded_bytes().strip_prefix(prefix.as_encoded_bytes());
+            let number = rest.and_then(|rest| rest.strip_suffix(Self::SUFFIX.as_bytes()));
+            if number.is_some_and(|number| number.len() == 16 && number.iter().all(u8::is_ascii_hexdigit)) {
                 // A left-over is no reason to fail.
                 let _ = fs::remove_file(entry.path());
             }
@@ -180,7 +205,7 @@ impl Log {
         parameters: &Parameters,
         write: impl FnOnce(&mut Self) -> Result<()>,
     ) -> Result<Self> {
-        let name = u64::from_le_bytes(*identity.first_chunk().unwrap_or(&[0; 8]));
+        let name = draft_name(&identity, 0);
         let folder = Folder::of(path)?;
         let (mut draft, log) = Self::draft(path, identity, 0, name, None, parameters, write)?;
         // Unlike a renaming, this fails if another process was faster.
@@ -277,30 +302,36 @@ impl Log {
     pub(crate) fn mend(&mut self, scan: &Scan) -> Result<()> {
         // That process may have put the file in its place, and not have synced that.
         Folder::of(&self.path)?.sync(&self.path)?;
-        if scan.length > scan.end || scan.end > scan.marked {
-            self.write_end(scan)?;
-        }
+        self.write_end(scan)?;
         Draft::remove_old(&self.path);
         Ok(())
     }
 
     fn write_end(&mut self, scan: &Scan) -> Result<()> {
         let io = |error| Error::io(&self.path, "mend the end of")(error);
-        // After a failed sync the system may show bytes that never reach the disk: only bytes that are written anew do.
+        // After a failed sync the system may show bytes that never reach the disk: only bytes that are written anew do. The last
+        // mark is one of them, as it waits for the sync behind it.
+        let first = scan.marked - MARK as u64;
         let mut bytes = Vec::new();
-        let length = usize::try_from(scan.end - scan.marked).unwrap_or(usize::MAX);
+        let length = usize::try_from(scan.end - first).unwrap_or(usize::MAX);
         bytes.try_reserve_exact(length).map_err(|_| Error::Structure(fastgame_core::Error::Memory))?;
-        self.file.seek(SeekFrom::Start(scan.marked)).map_err(io)?;
-        (&*self.file).take(scan.end - scan.marked).read_to_end(&mut bytes).map_err(io)?;
+        self.file.seek(SeekFrom::Start(first)).map_err(io)?;
+        (&*self.file).take(scan.end - first).read_to_end(&mut bytes).map_err(io)?;
         for &place in &scan.lost_marks {
-            let at = usize::try_from(place - scan.marked).unwrap_or(usize::MAX);
+            let at = usize::try_from(place - first).unwrap_or(usize::MAX);
             bytes[at..at + MARK].copy_from_slice(&mark(&self.identity, place));
         }
-        self.file.set_len(scan.end).map_err(io)?;
-        self.file.seek(SeekFrom::Start(scan.marked)).map_err(io)?;
+        let is_whole = (scan.length, scan.marked) == (scan.end, scan.end);
+        if !is_whole {
+            self.file.set_len(scan.end).map_err(io)?;
+        }
+        self.file.seek(SeekFrom::Start(first)).map_err(io)?;
         self.file.write_all(&bytes).map_err(io)?;
+        if is_whole {
+            return Ok(());
+        }
         self.file.sync_all().map_err(io)?;
-        if bytes.is_empty() { Ok(()) } else { self.mark() }
+        if scan.end > scan.marked { self.mark() } else { Ok(()) }
     }
 
     fn write(&mut self, bytes: &[u8]) -> Result<()> {
@@ -386,13 +417,18 @@ impl Log {
     /// The first of a pair says whether this log may be used further.
     pub(crate) fn replace(
         &mut self,
-        name: u64,
+        number: u64,
         parameters: &Parameters,
         write: impl FnOnce(&mut Self) -> Result<()>,
     ) -> Result<(), (bool, Error)> {
+        let name = draft_name(&self.identity, number);
         let drafted =
             Self::draft(&self.path, self.identity, self.generation, name, Some(&self.file), parameters, write);
         let (mut draft, log) = drafted.map_err(|error| (true, error))?;
+        if !is_same_file(&log.file, &draft.path).unwrap_or(false) {
+            let gone = io::Error::new(io::ErrorKind::NotFound, "somebody has taken the draft away");
+            return Err((true, Error::io(&draft.path, "find")(gone)));
+        }
         let folder = Folder::of(&self.path).map_err(|error| (true, error))?;
         // What stands there now may be somebody else's.
         self.check_in_place().map_err(|error| (false, error))?;

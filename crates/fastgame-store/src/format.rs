@@ -28,7 +28,8 @@
 //! * before the first mark: refused, as a file appears under its name only when its image is on the disk.
 //!
 //! A whole frame behind the last mark counts: either its sync was the last thing that happened, or it was not yet
-//! acknowledged, and may count as well as not.
+//! acknowledged, and may count as well as not. An opening writes the last mark, and all behind it, once more: after a failed
+//! sync the system may show bytes that never get to the disk.
 
 use std::hash::Hasher;
 
@@ -115,6 +116,12 @@ fn checksum(key: &Identity, parts: &[&[u8]]) -> Checksum {
     let mut hasher = SipHasher13::new_with_key(key);
     parts.iter().for_each(|part| hasher.write(part));
     hasher.finish128().as_bytes()
+}
+
+/// A name for a draft of a store that no other store gives.
+pub(crate) fn draft_name(key: &Identity, number: u64) -> u64 {
+    let name = checksum(key, &[b"draft", &u64::from(std::process::id()).to_le_bytes(), &number.to_le_bytes()]);
+    u64::from_le_bytes(*name.first_chunk().unwrap_or(&[0; 8]))
 }
 
 /// The first bytes of a file.

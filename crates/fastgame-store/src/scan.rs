@@ -222,8 +222,10 @@ impl<'a> Scanner<'a> {
         // A mark further on says that this was on the disk once.
         let (mut window, mut place) = (Vec::new(), here);
         loop {
-            let room = (1 << 16) - window.len();
-            let got = self.file.by_ref().take(room as u64).read_to_end(&mut window);
+            // What is written meanwhile, of a store in use, is behind the end that counts.
+            let left = self.scan.length.saturating_sub(place + window.len() as u64);
+            let room = left.min((1 << 16) - window.len() as u64);
+            let got = self.file.by_ref().take(room).read_to_end(&mut window);
             if got.map_err(Error::io(self.path, "read"))? == 0 {
                 return Ok(());
             }
@@ -266,7 +268,7 @@ pub struct Overview {
     pub parameters: Parameters,
     /// The version of the file.
     pub version: u32,
-    /// How many calls were journaled in the whole life of the store.
+    /// How many calls were written down in the whole life of the store. For the operator alone.
     pub generation: u64,
     /// The present step.
     pub now: u64,

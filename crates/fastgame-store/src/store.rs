@@ -164,6 +164,8 @@ pub struct Store<S> {
     failed: Option<Failure>,
     /// Whether calls wait for a `commit`.
     is_held: bool,
+    /// Calls that are written: those of the log may have failed on the way.
+    generation: u64,
     /// The journal may grow to so many bytes before the state is written anew.
     most_journal: u64,
     /// Of the names of drafts.
@@ -269,7 +271,9 @@ impl<S: State> Store<S> {
     }
 
     fn new(state: S, parameters: Parameters, log: Log, sync: Sync) -> Self {
-        let mut store = Self { state, parameters, log, sync, failed: None, is_held: false, most_journal: 0, drafts: 0 };
+        let generation = log.generation();
+        let mut store =
+            Self { state, parameters, log, sync, failed: None, is_held: false, generation, most_journal: 0, drafts: 0 };
         store.most_journal = store.wanted_journal();
         store
     }
@@ -327,9 +331,16 @@ impl<S: State> Store<S> {
         }
     }
 
+    /// The object is not used again; the store may be opened anew.
     fn fail(&mut self, error: Error) -> Error {
         self.failed = Some(Failure::Write(error.to_string()));
+        self.log.unlock();
         error
+    }
+
+    fn check_not_held(&self) -> Result<()> {
+        self.check_usable()?;
+        if self.is_held { Err(Error::Held { path: self.log.path().to_owned() }) } else { Ok(()) }
     }
 
     /// Writes down what was done since the last time.
@@ -343,6 +354,7 @@ impl<S: State> Store<S> {
         let synced =
             written.and_then(|()| if self.sync == Sync::Always || journal.has_read { self.log.sync() } else { Ok(()) });
         synced.map_err(|error| self.fail(error))?;
+        self.generation = self.log.generation();
         if self.log.bytes()[1] > self.most_journal {
             // Where there is no room for a new file, or no permission, the old one goes on.
             match self.checkpoint() {
@@ -357,30 +369,24 @@ impl<S: State> Store<S> {
     /// Waits until all that was done is on the disk.
     ///
     /// # Errors
-    /// As [`Store::call`].
+    /// As [`Store::call`]; [`Error::Held`] while calls are held.
     pub fn sync(&mut self) -> Result<()> {
-        self.check_usable()?;
+        self.check_not_held()?;
         self.log.sync().map_err(|error| self.fail(error))
     }
 
     /// Writes the whole state into a new file, which takes the place of the old one: it is opened faster than a long journal.
-    /// Done now and then without being asked. The file keeps its permissions. While calls are held it waits for `commit`.
+    /// Done now and then without being asked. The file keeps its permissions.
     ///
     /// # Errors
-    /// [`Error::Io`] if there is no room for a new file or no permission to make one; the store goes on with the old one,
+    /// [`Error::Held`] while calls are held; [`Error::Io`] if there is no room for a new file or no permission to make one; the store goes on with the old one,
     /// unless the folder could not be synced.
     pub fn checkpoint(&mut self) -> Result<()> {
-        if self.is_held {
-            // The state has what is not written yet, and would have it twice.
-            self.check_usable()?;
-            self.most_journal = 0;
-            return Ok(());
-        }
+        // Of calls that are held the state has what is not written yet, and would have it twice.
         self.sync()?;
         self.drafts += 1;
-        let name = u64::from(std::process::id()) << 32 | self.drafts;
         let state = &self.state;
-        match self.log.replace(name, &self.parameters, |log| write_image(log, state)) {
+        match self.log.replace(self.drafts, &self.parameters, |log| write_image(log, state)) {
             Ok(()) => {
                 self.most_journal = self.wanted_journal();
                 Ok(())
@@ -395,6 +401,7 @@ impl<S: State> Store<S> {
     /// # Errors
     /// As [`Store::sync`]; the file is let go all the same.
     pub fn close(&mut self) -> Result<()> {
+        self.is_held = false;
         let synced = if self.failed.is_none() { self.sync() } else { Ok(()) };
         self.failed = Some(Failure::Closed);
         self.log.unlock();
@@ -416,10 +423,12 @@ impl<S: State> Store<S> {
         self.log.path()
     }
 
-    /// How many calls were journaled in the whole life of the store. Kept elsewhere, it tells a later opening whether the file
+    /// How many calls were written down in the whole life of the store: each update that returned, whatever it held, each read that
+    /// drew or sealed something, each step of the clock; what was held counts once. For the operator: how many calls there
+    /// were may depend on the data. Kept elsewhere, it tells a later opening whether the file
     /// is an older copy ([`Options::expect_generation`]).
     pub fn generation(&self) -> u64 {
-        self.log.generation()
+        self.generation
     }
 
     /// What the store is of.

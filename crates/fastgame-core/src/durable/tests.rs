@@ -368,7 +368,44 @@ fn a_failed_call_leaves_no_record() {
     assert_eq!(vector.take_journal(), Journal::default());
     // A read of nothing seals.
     let _ = vector.release(&[0u64; 0], &mut ChaCha12Rng::seed_from_u64(1)).unwrap();
-    assert_eq!(vector.take_journal(), Journal { records: vec![2], has_read: true });
+    assert_eq!(vector.take_journal(), Journal { records: vec![2], has_read: true, has_update: false });
+}
+
+#[test]
+fn an_update_counts_whatever_it_holds() {
+    let sketch = || CountSketch::builder(8, Zcdp::new(0.5).unwrap()).width(8).invalid(Invalid::Drop).build().unwrap();
+    let range = || RangeBuilder::new(bases().remove(0).invalid(Invalid::Drop), RangeShape::new(&[9])).build().unwrap();
+    let journals = [
+        {
+            let mut sketch = sketch();
+            Durable::keep_journal(&mut sketch);
+            sketch.update::<u64>(&[], Weights::All(1)).unwrap();
+            Durable::take_journal(&mut sketch)
+        },
+        {
+            let mut sketch = sketch();
+            Durable::keep_journal(&mut sketch);
+            assert_eq!(sketch.update(&[1u64], Weights::All(9)), Ok(1));
+            Durable::take_journal(&mut sketch)
+        },
+        {
+            let mut range = range();
+            Durable::keep_journal(&mut range);
+            assert_eq!(range.update(&[99u64], Weights::All(1)), Ok(1));
+            Durable::take_journal(&mut range)
+        },
+        {
+            let mut vector = bases().remove(0).cells(1).build().unwrap();
+            vector.keep_journal();
+            let rows: crate::vector::Rows<'_, u64, i64> = crate::vector::Rows::Dense { values: &[1, -1] };
+            vector.update_rows(rows).unwrap();
+            vector.take_journal()
+        },
+    ];
+    for journal in journals {
+        assert_eq!(journal, Journal { records: vec![], has_read: false, has_update: true });
+        assert!(!journal.is_empty());
+    }
 }
 
 #[test]

@@ -97,7 +97,15 @@ enum Reading {
     Foreign,
     Version,
     Damaged,
-    Whole { key: [u8; 16], frames: Vec<Frame>, end: usize, marked: usize, image: usize },
+    /// `lost` are the places of marks that did not get to the disk, as the frames behind them did.
+    Whole {
+        key: [u8; 16],
+        frames: Vec<Frame>,
+        end: usize,
+        marked: usize,
+        image: usize,
+        lost: Vec<usize>,
+    },
 }
 
 fn read(bytes: &[u8]) -> Reading {
@@ -115,7 +123,7 @@ fn read(bytes: &[u8]) -> Reading {
         return Reading::Damaged;
     }
     let (mut link, mut frames) = (hash(&key, &[&bytes[..PREAMBLE]]), Vec::<Frame>::new());
-    let (mut end, mut marked, mut image) = (PREAMBLE, 0, 0);
+    let (mut end, mut marked, mut image, mut lost) = (PREAMBLE, 0, 0, Vec::new());
     let is_mark = |place: usize| bytes.get(place..place + MARK).is_some_and(|bytes| bytes == mark(&key, place));
     while end < bytes.len() {
         if !frames.is_empty() && is_mark(end) {
@@ -127,10 +135,15 @@ fn read(bytes: &[u8]) -> Reading {
         let Some((frame, length, checksum)) = Frame::read(bytes, &key, &link, end) else {
             let later = (end..bytes.len()).step_by(8).any(is_mark);
             let unmarked = Frame::read(bytes, &key, &link, end + MARK).is_some();
-            if image == 0 || later || unmarked {
+            if image == 0 || later {
                 return Reading::Damaged;
             }
-            break;
+            if !unmarked || lost.last().is_some_and(|place| place + MARK == end) {
+                break;
+            }
+            lost.push(end);
+            end += MARK;
+            continue;
         };
         let right = match frames.last() {
             None => frame.kind == PARAMETERS && parameters(&frame.body).is_some(),
@@ -147,7 +160,7 @@ fn read(bytes: &[u8]) -> Reading {
         (end, link) = (end + length, checksum);
         frames.push(frame);
     }
-    if image == 0 { Reading::Damaged } else { Reading::Whole { key, frames, end, marked, image } }
+    if image == 0 { Reading::Damaged } else { Reading::Whole { key, frames, end, marked, image, lost } }
 }
 
 type Parameters = (String, Vec<(String, String)>, Vec<u64>);
@@ -362,12 +375,13 @@ fn check(shape: Shape, bytes: &[u8]) {
 
     // What it should be, and the file that it should have.
     let expected = match &reading {
-        Reading::Whole { key, frames, end, marked, .. } => {
+        Reading::Whole { key, frames, end, marked, lost, .. } => {
             let mut vector = shape.make();
             let replayed = frames[1..].iter().try_for_each(|frame| vector.replay(&frame.body[8..]));
             let (whole, last) = (replayed.and_then(|()| vector.check_whole()), frames.last().unwrap());
             let fits = (vector.now(), vector.is_sealed()) == (last.step, last.sealed == 1);
             let mut mended = bytes[..*end].to_vec();
+            lost.iter().for_each(|&place| mended[place..place + MARK].copy_from_slice(&mark(key, place)));
             if end > marked {
                 mended.extend(mark(key, *end));
             }
