@@ -174,7 +174,7 @@ def file_size(most: int) -> Iterator[None]:
 def assert_failed(store: Any) -> None:
     """The object does nothing any more, and says so."""
     for use in (lambda: update(store, [1]), lambda: answer(store, None), store.advance, store.sync, store.checkpoint):
-        with pytest.raises(fg.StateError, match=r"could not be written .* open it anew"):
+        with pytest.raises(fg.StateError, match=r"an earlier call on .* failed .* open the store anew"):
             use()
 
 

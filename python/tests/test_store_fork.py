@@ -249,10 +249,14 @@ import gc, os, signal, sys, time, fastgame as fg
 store = fg.open(sys.argv[1], fg.ContinualCounter, horizon=8, privacy=fg.Zcdp(0.5))
 store.update(1)
 store.checkpoint()
+begun, begins = os.pipe()
 if (child := os.fork()) == 0:
+    # What Python does after a fork is done.
+    os.write(begins, b"x")
     os.close(1)
     time.sleep(60)
     os._exit(0)
+os.read(begun, 1)
 store.update(1)
 if sys.argv[2] == "close":
     store.close()
