@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -123,3 +125,42 @@ def plan_of(structure: Any) -> fg.Plan:
         given["buffers"] = structure.buffers
     plan: fg.Plan = type(structure).plan(**given)
     return plan
+
+
+def misaligned(array: Any) -> Any:
+    """A copy at an odd address."""
+    data = b"\0" + array.tobytes()
+    return np.frombuffer(data, dtype=array.dtype, offset=1).reshape(array.shape)
+
+
+def read_only(array: Any) -> Any:
+    """A copy that cannot be written to."""
+    array = array.copy()
+    array.flags.writeable = False
+    return array
+
+
+def record_field(array: Any) -> Any:
+    """The same elements with others between them."""
+    records = np.zeros(array.shape, dtype=[("x", "i1"), ("y", array.dtype)])
+    records["y"] = array
+    return records["y"]
+
+
+@contextmanager
+def meanwhile(call: Callable[[], object]) -> Iterator[None]:
+    """Another thread that calls again and again, and has ended after the block."""
+    done = threading.Event()
+
+    def repeat() -> None:
+        while not done.is_set():
+            call()
+
+    thread = threading.Thread(target=repeat)
+    thread.start()
+    try:
+        yield
+    finally:
+        done.set()
+        thread.join(30)
+    assert not thread.is_alive()

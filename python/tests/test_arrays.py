@@ -18,39 +18,13 @@ import entry_points
 import numpy as np
 import pandas as pd
 import pytest
-from helpers import DOCUMENTED, Integers, raised_by, read, tiny_noise, whole
+from entry_points import SIZE, START, fresh
+from helpers import DOCUMENTED, Integers, misaligned, raised_by, read, read_only, record_field, whole
 from scipy import sparse
 
 import fastgame as fg
 
 BASE = np.array([2, 0, 1, 3, 1, 2], dtype=np.int64)
-START = np.array([3, 1, 4, 1, 5], dtype=np.int64)
-SIZE = len(START)
-
-
-def fresh(kind: str, **parameters: Any) -> Any:
-    """A structure with negligible noise that holds something, at step 2 of 8."""
-    common: dict[str, Any] = {"horizon": 8, "privacy": tiny_noise(1e4), **parameters}
-    structure: Any
-    if kind == "counter":
-        structure = fg.ContinualCounter(max_weight=10_000, **common)
-        structure.update(START)
-    elif kind == "sketch":
-        structure = fg.CountSketch(width=1024, hash_seed=1, max_weight=10_000, **common)
-        structure.update(range(SIZE), START)
-    elif kind == "join":
-        # Each key once on the other side.
-        structure = fg.JoinSize(width=1024, hash_seed=1, max_weight=10_000, **common)
-        structure.left.update(range(SIZE), START)
-        structure.right.update(range(SIZE), 1)
-    elif kind == "range":
-        structure = fg.RangeCounter(shape=SIZE, hash_seed=1, max_weight=10_000, **common)
-        structure.update(range(SIZE), START)
-    else:
-        structure = fg.ContinualVector(SIZE, max_norm=1e4, **common)
-        structure.update(range(SIZE), START)
-    structure.advance()
-    return structure
 
 
 def state(structure: Any) -> tuple[object, ...]:
@@ -310,25 +284,6 @@ def test_the_tables_are_parts_of_the_one_of_all_entry_points() -> None:
     assert set().union(*tables) <= set(entry_points.ROWS)
 
 
-def misaligned(base: Any, dtype: Any) -> Any:
-    """A copy at an odd address."""
-    data = b"\0" + base.astype(dtype).tobytes()
-    return np.frombuffer(data, dtype=dtype, offset=1).reshape(base.shape)
-
-
-def read_only(array: Any) -> Any:
-    array = array.copy()
-    array.flags.writeable = False
-    return array
-
-
-def record_field(array: Any) -> Any:
-    """The same elements with others between them."""
-    records = np.zeros(array.shape, dtype=[("x", "i1"), ("y", array.dtype)])
-    records["y"] = array
-    return records["y"]
-
-
 class Subclass(np.ndarray[Any, Any]):
     """An array class of somebody else, with methods that mislead."""
 
@@ -390,7 +345,7 @@ LAYOUTS: dict[str, Callable[[Any, Any], Any]] = {
     "strided": lambda base, dtype: np.repeat(base.astype(dtype), 2, axis=-1)[..., ::2],
     "reversed": lambda base, dtype: base.astype(dtype)[..., ::-1],
     "fortran": lambda base, dtype: np.asfortranarray(base.astype(dtype)),
-    "misaligned": misaligned,
+    "misaligned": lambda base, dtype: misaligned(base.astype(dtype)),
     "read only": lambda base, dtype: read_only(base.astype(dtype)),
     "field of a record": lambda base, dtype: record_field(base.astype(dtype)),
     "subclass": lambda base, dtype: base.astype(dtype).view(Subclass),

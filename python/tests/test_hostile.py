@@ -37,7 +37,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 from entry_points import AXES, ROWS, TICKS, Row, fresh, public_parameters, public_properties
-from helpers import DOCUMENTED, read, tiny_noise
+from helpers import DOCUMENTED, misaligned, read, read_only, record_field, tiny_noise
 from scipy import sparse
 
 import fastgame as fg
@@ -136,23 +136,6 @@ def growing() -> Any:
 
     items.extend(Element() for _ in range(3))
     return items
-
-
-def misaligned(base: Any) -> Any:
-    data = b"\0" + base.tobytes()
-    return np.frombuffer(data, dtype=base.dtype, offset=1).reshape(base.shape)
-
-
-def read_only(base: Any) -> Any:
-    base = base.copy()
-    base.flags.writeable = False
-    return base
-
-
-def record_field(base: Any) -> Any:
-    records = np.zeros(base.shape, dtype=[("x", "i1"), ("y", base.dtype)])
-    records["y"] = base
-    return records["y"]
 
 
 class Holder:

@@ -11,14 +11,13 @@ import pickle
 import signal
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
-from helpers import counter, raised_by, read, vector, whole, write
+from helpers import counter, meanwhile, raised_by, read, vector, whole, write
 
 import fastgame as fg
 
@@ -238,23 +237,15 @@ def test_a_new_structure_in_a_child_works_and_has_noise_of_its_own(make: Callabl
 
 def test_a_fork_while_another_thread_holds_the_lock_does_not_hang() -> None:
     cells = fg.ContinualVector(2_000_000, horizon=100, privacy=PRIVACY)
-    done = threading.Event()
 
-    def read() -> None:
-        while not done.is_set():
-            cells.release()
-            cells.advance()
+    def work() -> None:
+        cells.release()
+        cells.advance()
 
-    reader = threading.Thread(target=read)
-    reader.start()
-    try:
+    with meanwhile(work):
         for _ in range(5):
             time.sleep(0.03)
             assert in_a_child(lambda: name_of_error(cells.release)) == "CopyError"
-    finally:
-        done.set()
-        reader.join(30)
-    assert not reader.is_alive()
 
 
 def child_of_multiprocessing(structure: Any, sending: Any) -> None:

@@ -8,7 +8,6 @@ import os
 import signal
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -17,7 +16,7 @@ from typing import Any
 import numpy as np
 import pytest
 from crashes import STRUCTURES, UNITS, answer, parameters, update
-from helpers import raised_by
+from helpers import meanwhile, raised_by
 from test_misuse import in_a_child, name_of_error
 
 import fastgame as fg
@@ -338,24 +337,16 @@ def test_stores_and_structures_that_a_child_makes_have_noise_of_their_own(tmp_pa
 
 def test_a_fork_while_another_thread_waits_for_the_disk_does_not_hang(tmp_path: Path) -> None:
     store = opened(tmp_path / "store.fg")
-    done = threading.Event()
 
-    def use() -> None:
-        while not done.is_set():
-            update(store, [0])
-            answer(store, None)
-            store.checkpoint()
-            store.advance()
+    def work() -> None:
+        update(store, [0])
+        answer(store, None)
+        store.checkpoint()
+        store.advance()
 
-    user = threading.Thread(target=use)
-    user.start()
-    try:
+    with meanwhile(work):
         for _ in range(10):
             time.sleep(0.01)
             assert set(in_a_child(lambda: [name_of_error(use) for use in uses(store)])) == {"CopyError"}
-    finally:
-        done.set()
-        user.join(30)
-    assert not user.is_alive()
     store.close()
     opened(tmp_path / "store.fg").close()
