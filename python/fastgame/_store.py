@@ -139,10 +139,6 @@ def open(
     return _opened(path, structure, parameters, parameters, sync=sync, expect_generation=expect_generation)[0]
 
 
-#: What the command line kept in the stores that were opened here, by their files.
-_JOBS: dict[str, Job] = {}
-
-
 class Job(NamedTuple):
     """What the command line keeps beside the parameters, since counts mean nothing without it. All of it is public."""
 
@@ -207,11 +203,10 @@ def _opened(
             raise ValueError(f"expect_generation must be from 0 to 2^64 - 1; {shown(expect_generation)} was given")
     file = path_of(path)
 
-    found: Job | None = None
     is_new = False
 
     def stored(words: str) -> tuple[str, dict[str, Any]]:
-        nonlocal found, is_new
+        nonlocal is_new
         is_new = False  # another process may have made it meanwhile
         name, kept = _read(words)
         found = _job_of(words)
@@ -241,18 +236,12 @@ def _opened(
         is_new = True
         return structure.__name__, full, _written(structure.__name__, full, job)
 
-    opened = _core._open(file, sync == "reads", expect_generation, stored, made)
-    kept = job if is_new else found
-    if kept is None:
-        _JOBS.pop(str(opened.path), None)
-    else:
-        _JOBS[str(opened.path)] = kept
-    return opened, is_new
+    return _core._open(file, sync == "reads", expect_generation, stored, made), is_new
 
 
 def check_job(structure: Any, ticks: Ticks, keys: Sequence[Any]) -> None:
     """Refuses another clock or another list of keys than those of the command that made the store, if one did."""
-    job = None if structure.path is None else _JOBS.get(str(structure.path))
+    job = None if structure._words is None else _job_of(structure._words)
     if job is None:
         return
     if job.ticks != ticks:

@@ -39,11 +39,6 @@ mod sealed {
 
 /// A structure whose changes can be written down, and done again elsewhere. Implemented by all structures of this crate.
 pub trait Durable: sealed::Structure {
-    /// The name of the structure.
-    fn name(&self) -> &'static str {
-        Self::NAME
-    }
-
     /// As [`ContinualVector::keep_journal`].
     fn keep_journal(&mut self) {
         self.vector_mut().keep_journal();

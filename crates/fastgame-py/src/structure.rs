@@ -264,15 +264,11 @@ impl Home {
     }
 
     fn close(&mut self) -> fastgame_store::Result<()> {
+        let was_closed = std::mem::replace(&mut self.is_closed, true);
+        self.held = None;
         match &mut self.place {
-            Place::Store(store) if !self.is_closed => {
-                (self.is_closed, self.held) = (true, None);
-                store.close()
-            }
-            _ => {
-                self.is_closed = true;
-                Ok(())
-            }
+            Place::Store(store) if !was_closed => store.close(),
+            _ => Ok(()),
         }
     }
 }
@@ -675,6 +671,12 @@ impl Structure {
     #[pyo3(signature = (*_error))]
     fn __exit__(&self, py: Python<'_>, _error: &Bound<'_, PyTuple>) -> PyResult<()> {
         self.close(py)
+    }
+
+    /// What the store was made with, as `fastgame/_store.py` wrote it; None for a structure in memory alone.
+    #[getter]
+    fn _words(&self, py: Python<'_>) -> PyResult<Option<String>> {
+        self.at_home(py, 0, |home| home.store().map(|store| store.parameters().face.clone()))
     }
 
     /// Lets what is done be written as one, by `_commit`; nothing that is answered until then may leave. For `replay`.

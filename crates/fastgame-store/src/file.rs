@@ -6,7 +6,7 @@ use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use crate::error::{Error, Result};
-use crate::forks::Held;
+use crate::forks::LockedFile;
 use crate::format::{
     Checksum, Header, Identity, Kind, MARK, Parameters, draft_name, first_link, frame_checksum, mark, padding, preamble,
 };
@@ -19,7 +19,7 @@ const COPIED: usize = 1 << 16;
 #[derive(Debug)]
 pub(crate) struct Log {
     path: PathBuf,
-    file: Held,
+    file: LockedFile,
     identity: Identity,
     /// The checksum of the last frame.
     link: Checksum,
@@ -161,7 +161,7 @@ impl Draft {
 
     const SUFFIX: &str = ".draft";
 
-    fn create(target: &Path, name: u64) -> Result<(Self, Held)> {
+    fn create(target: &Path, name: u64) -> Result<(Self, LockedFile)> {
         let mut file_name = Self::prefix(target);
         file_name.push(format!("{name:016x}{}", Self::SUFFIX));
         let path = target.with_file_name(file_name);
@@ -170,7 +170,7 @@ impl Draft {
         #[cfg(unix)]
         std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
         let file = options.open(&path).map_err(Error::io(&path, "create"))?;
-        Ok((Self { path, is_done: false }, Held::new(file)))
+        Ok((Self { path, is_done: false }, LockedFile::new(file)))
     }
 
     /// Removes what a process that was stopped has left. To be called by who holds the file itself.
@@ -274,7 +274,7 @@ impl Log {
         check_regular(path)?;
         let file = loop {
             let file = OpenOptions::new().read(true).write(true).open(path).map_err(Error::io(path, "open"))?;
-            let file = Held::new(file);
+            let file = LockedFile::new(file);
             lock(&file, path)?;
             // Another process may have put a new file in its place before this one was locked.
             if is_same_file(&file, path).map_err(Error::io(path, "open"))? {

@@ -21,13 +21,13 @@ static OPEN: [AtomicI32; MOST] = [const { AtomicI32::new(NONE) }; MOST];
 
 /// A file that is locked.
 #[derive(Debug)]
-pub(crate) struct Held {
+pub(crate) struct LockedFile {
     file: File,
     #[cfg(unix)]
     slot: Option<usize>,
 }
 
-impl Held {
+impl LockedFile {
     #[cfg(unix)]
     pub(crate) fn new(file: File) -> Self {
         use std::os::fd::AsRawFd;
@@ -44,7 +44,7 @@ impl Held {
 }
 
 #[cfg(unix)]
-impl Drop for Held {
+impl Drop for LockedFile {
     fn drop(&mut self) {
         use std::os::fd::AsRawFd;
         if let Some(slot) = self.slot {
@@ -54,7 +54,7 @@ impl Drop for Held {
     }
 }
 
-impl Deref for Held {
+impl Deref for LockedFile {
     type Target = File;
 
     fn deref(&self) -> &File {
@@ -62,7 +62,7 @@ impl Deref for Held {
     }
 }
 
-impl DerefMut for Held {
+impl DerefMut for LockedFile {
     fn deref_mut(&mut self) -> &mut File {
         &mut self.file
     }

@@ -337,7 +337,7 @@ impl<P: Process> CellNoise<P> {
 
     /// At most so many bytes are what `record` writes.
     pub(crate) fn record_bytes(&self) -> usize {
-        let word = size_of::<u64>() * <P::Value as Stored>::WORDS;
+        let word = <P::Value as Stored>::BYTES;
         let of_cells: usize =
             self.pending.cells.iter().map(|draw| VARINT + word * draw.drawn.values().count()).sum::<usize>();
         let of_sweeps =
@@ -432,7 +432,7 @@ impl<P: Process> CellNoise<P> {
         limit: f64,
         from: &mut Reader<'_>,
     ) -> Result<()> {
-        let word = size_of::<u64>() * <P::Value as Stored>::WORDS;
+        let word = <P::Value as Stored>::BYTES;
         if count.checked_mul(word).is_none_or(|bytes| bytes > from.len()) {
             return Err(unfit("a value for each cell of the block"));
         }
@@ -468,7 +468,7 @@ impl<P: Process> CellNoise<P> {
         for _ in 0..from.count(1)? {
             let cell = from.cell(self.size, &mut before)?;
             let head = from.value()?;
-            let count = from.count(size_of::<u64>() * <P::Value as Stored>::WORDS)?;
+            let count = from.count(<P::Value as Stored>::BYTES)?;
             if !self.process.fits(head, count, now) {
                 return Err(unfit("the state of a cell"));
             }
@@ -501,7 +501,7 @@ impl<P: Process> CellNoise<P> {
     fn replay_swept_values(&mut self, limit: f64, from: &mut Reader<'_>) -> Result<()> {
         let index = self.block_index(from)?;
         let rank = usize::try_from(from.number()?).map_err(|_| unfit("the state of a block"))?;
-        let count = from.count(size_of::<u64>() * <P::Value as Stored>::WORDS)?;
+        let count = from.count(<P::Value as Stored>::BYTES)?;
         let block = &mut self.blocks[index];
         let stack = block.swept.as_mut().map(|swept| &mut swept.stack).filter(|stack| rank < stack.len());
         let stack = stack.ok_or(unfit("the state of a block"))?;
@@ -527,7 +527,7 @@ impl<P: Process> CellNoise<P> {
         each: &mut impl FnMut(&[u8]) -> core::result::Result<(), E>,
     ) -> core::result::Result<(), E> {
         let mut out = Vec::new();
-        let word = size_of::<u64>() * <P::Value as Stored>::WORDS;
+        let word = <P::Value as Stored>::BYTES;
         // As many cells as there are, or as a piece holds.
         let (mut rest, mut records) = (self.cells.held(), self.cells.iter());
         while rest > 0 {

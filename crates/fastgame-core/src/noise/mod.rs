@@ -38,6 +38,7 @@ pub(crate) trait Law {
 /// A value that packed storage keeps as a fixed number of words.
 pub(crate) trait Stored: Copy {
     const WORDS: usize;
+    const BYTES: usize = size_of::<u64>() * Self::WORDS;
 
     fn write(self, words: &mut [u64]);
 
