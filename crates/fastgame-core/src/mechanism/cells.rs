@@ -236,8 +236,8 @@ impl<P: Process> CellNoise<P> {
             array.try_reserve_exact(block.len).map_err(|_| Error::Memory)?;
             arrays.push(array);
         }
-        // No cell has a record: all draw alike, or none does.
-        let alone = if block.held == 0 { shared } else { None };
+        // No cell has a record: all draw alike, or none does. One cell is not worth the preparation of a sweep.
+        let alone = shared.filter(|_| block.held == 0 && block.len > 1);
         if let Some(step_move) = alone {
             let stack = block.swept.as_ref().map_or(&[][..], |swept| &swept.stack);
             process.sweep(step_move, stack, block.len, &mut arrays, &mut pending.values, rng);
