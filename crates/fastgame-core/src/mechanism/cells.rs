@@ -314,13 +314,14 @@ impl<P: Process> CellNoise<P> {
             let slot = &mut planned[count];
             slot.cell = cell;
             slot.place = values.len();
-            let known = match cells.get(cell) {
+            let (record, mark) = cells.visit(cell);
+            let known = match record {
                 Some(record) => plan(process, *step, Past::Own(record), slot),
                 None => plan(process, *step, past_of_new(blocks, cell), slot),
             };
             values.push(known.unwrap_or(f64::NAN));
             if known.is_none() {
-                if marking && cells.mark(cell) {
+                if marking && mark.set() {
                     // Drawn at an earlier place of this request.
                     repeats.push((slot.place, cell));
                 } else {

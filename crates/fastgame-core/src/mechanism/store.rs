@@ -77,6 +77,19 @@ impl Place {
     }
 }
 
+/// Says of one cell that the read at hand draws it.
+pub(crate) struct Mark<'a>(&'a mut Place);
+
+impl Mark<'_> {
+    /// Sets it; says whether it was set before.
+    #[inline]
+    pub(crate) fn set(self) -> bool {
+        let was = self.0.0 & Place::MARK != 0;
+        self.0.0 |= Place::MARK;
+        was
+    }
+}
+
 /// The records with room for the same number of values, without holes.
 struct Class {
     /// Words of a record.
@@ -227,6 +240,15 @@ fn two_classes(classes: &mut [Class], a: usize, b: usize) -> (&mut Class, &mut C
     }
 }
 
+/// The place of a cell whose page is there.
+#[inline]
+fn place_in(pages: &mut [Option<Page>], cell: u64) -> &mut Place {
+    match &mut pages[cell as usize / CELLS_PER_PAGE] {
+        Some(page) => &mut page[cell as usize % CELLS_PER_PAGE],
+        None => unreachable!("the page was made"),
+    }
+}
+
 /// A bound on the memory of a store for so many cells, whose heads and stacks have so many words, in bytes.
 pub(crate) const fn bytes_at_most(cells: u64, head: u64, values: u64) -> u64 {
     let (chunk, regions) = (RECORDS_PER_CHUNK as u64, cells.div_ceil(CELLS_PER_REGION as u64));
@@ -281,13 +303,15 @@ impl<H: Head, V: Stored> PackedStore<H, V> {
 
     #[inline]
     fn place_mut(&mut self, cell: u64) -> &mut Place {
+        self.see_to_page(cell);
+        place_in(&mut self.pages, cell)
+    }
+
+    #[inline]
+    fn see_to_page(&mut self, cell: u64) {
         let page = cell as usize / CELLS_PER_PAGE;
         if !matches!(self.pages.get(page), Some(Some(_))) {
             self.make_page(page);
-        }
-        match &mut self.pages[page] {
-            Some(page) => &mut page[cell as usize % CELLS_PER_PAGE],
-            None => unreachable!("it was made"),
         }
     }
 
@@ -327,13 +351,14 @@ impl<H: Head, V: Stored> PackedStore<H, V> {
         core::hint::black_box(ends.fold(0, |all, ends| all ^ ends));
     }
 
-    /// Marks a cell; says whether it was marked before.
+    /// The record of `cell`, if it has one, and its mark.
     #[inline]
-    pub(crate) fn mark(&mut self, cell: u64) -> bool {
-        let place = self.place_mut(cell);
-        let was = place.0 & Place::MARK != 0;
-        place.0 |= Place::MARK;
-        was
+    pub(crate) fn visit(&mut self, cell: u64) -> (Option<Record<'_, H, V>>, Mark<'_>) {
+        self.see_to_page(cell);
+        let place = place_in(&mut self.pages, cell);
+        let class = (place.class() != 0).then(|| &self.regions[cell as usize / CELLS_PER_REGION][place.class()]);
+        let record = class.map(|class| Record { words: class.record(place.slot()), record: PhantomData });
+        (record, Mark(place))
     }
 
     #[inline]
@@ -481,17 +506,17 @@ mod tests {
     #[test]
     fn marks_belong_to_one_cell_and_survive_what_happens_to_others() {
         let mut store = PackedStore::<Head, f64>::new(20);
-        assert_eq!([3, 4].map(|cell| store.mark(cell)), [false, false]);
+        assert_eq!([3, 4].map(|cell| store.visit(cell).1.set()), [false, false]);
         let head = |bits| Head { step: 1, levels: LevelSet::from_bits(bits) };
         store.replace(3, head(0b111), 0, &[1.0, 2.0, 3.0][..]);
         store.replace(5, head(u64::MAX >> 1), 0, &[0.5; 63][..]);
         assert_eq!(
-            [2, 3, 4, 5].map(|cell| store.mark(cell)),
+            [2, 3, 4, 5].map(|cell| store.visit(cell).1.set()),
             [false, false, true, false],
             "what is replaced is marked no more"
         );
         store.unmark(4);
-        assert!(!store.mark(4));
+        assert!(!store.visit(4).1.set());
         assert_eq!(store.get(3).unwrap().last(), 3.0);
     }
 
