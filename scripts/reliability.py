@@ -19,22 +19,16 @@ import time
 from pathlib import Path
 
 import numpy as np
+from _report import DOCS, ROOT, table, write_block
 
 import fastgame as fg
 
-ROOT = Path(__file__).resolve().parent.parent
-DOCS = ROOT / "docs" / "reliability.md"
-BEGIN, END = "<!-- begin: scripts/reliability.py, {} -->", "<!-- end -->"
+BEGIN = "<!-- begin: scripts/reliability.py, {} -->"
 MEMORY = Path("/dev/shm")
 
 SECONDS = 0.4
 ROUNDS = 3
 BATCH = 1000
-
-
-def table(head, rows):
-    lines = [head, ["---"] + ["---:"] * (len(head) - 1), *rows]
-    return "\n".join("| " + " | ".join(line) + " |" for line in lines) + "\n"
 
 
 # --- Kills
@@ -155,15 +149,6 @@ def opening(folder, _):
 BLOCKS = {"kills": kills, "speed": speed, "opening": opening}
 
 
-def put(text, name, block):
-    begin = BEGIN.format(name)
-    before, found, rest = text.partition(begin + "\n")
-    _, end, after = rest.partition(END)
-    if not found or not end:
-        sys.exit(f"{DOCS} has no block {begin} ... {END}")
-    return f"{before}{found}\n{block}\n{end}{after}"
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("blocks", nargs="*", choices=[*BLOCKS, []], help="the tables; all by default")
@@ -177,7 +162,7 @@ def main():
             block = BLOCKS[name](Path(folder), options)
         print(f"{name}\n\n{block}")
         if options.write:
-            DOCS.write_text(put(DOCS.read_text(encoding="utf-8"), name, block), encoding="utf-8")
+            write_block(DOCS / "reliability.md", BEGIN.format(name), block)
 
 
 if __name__ == "__main__":

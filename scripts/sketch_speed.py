@@ -15,21 +15,15 @@ the middle). None of them checks its input, adds noise, or keeps anything privat
 """
 
 import argparse
-import platform
-import statistics
-import sys
-from importlib.metadata import version
-from pathlib import Path
-from time import perf_counter
 
 import numba
 import numpy as np
 import pyarrow as pa
+from _report import DOCS, in_turns, machine, power, table, write_block
 
 import fastgame as fg
 
-DOCS = Path(__file__).resolve().parent.parent / "docs" / "sketches.md"
-BEGIN, END = "<!-- begin: scripts/sketch_speed.py -->", "<!-- end -->"
+BEGIN = "<!-- begin: scripts/sketch_speed.py -->"
 
 KEYS, DEPTH, WIDTHS = 10**6, 5, (2**12, 2**16, 2**20)
 STRIDE = 1_000_003  # steps between reads, far enough for most levels of the tree to change
@@ -142,33 +136,6 @@ def estimate_numpy(keys, cells, a, b):
     return np.sort(signs * np.take_along_axis(cells, places.astype(np.int64), axis=1), axis=0)[DEPTH // 2]
 
 
-class Times:
-    """Seconds of several calls, taken in turns."""
-
-    def __init__(self, calls, rounds, before=lambda: None, loops=1):
-        self.seconds = {name: [] for name in calls}
-        for turn in range(rounds + 1):
-            before()
-            for name, call in calls.items():
-                start = perf_counter()
-                for _ in range(loops):
-                    call()
-                # The first turn compiles and warms up.
-                if turn:
-                    self.seconds[name].append((perf_counter() - start) / loops)
-
-    def ns(self, name, count=KEYS):
-        return 1e9 * statistics.median(self.seconds[name]) / count
-
-    def ratio(self, name, to):
-        return statistics.median(x / y for x, y in zip(self.seconds[name], self.seconds[to], strict=True))
-
-
-def table(head, rows):
-    lines = [head, ["---"] + ["---:"] * (len(head) - 1), *rows]
-    return "\n".join("| " + " | ".join(line) + " |" for line in lines) + "\n"
-
-
 def sketch(width, horizon=2**60):
     return fg.CountSketch(horizon=horizon, privacy=PRIVACY, width=width, depth=DEPTH, hash_seed=1, max_weight=1)
 
@@ -186,7 +153,7 @@ def of_width(width, rounds, rng):
     cells = {name: np.zeros((DEPTH, width), np.int64) for name in ("same", "shift", "cubic", "numpy")}
     private = sketch(width)
     raw = private.raw()
-    updates = Times(
+    updates = in_turns(
         {
             "ours": lambda: private.update(keys),
             "raw": lambda: raw.update(keys),
@@ -198,7 +165,7 @@ def of_width(width, rounds, rng):
         rounds,
     )
     floats = {name: cells[name].astype(float) for name in ("same", "numpy")}
-    estimates = Times(
+    estimates = in_turns(
         {
             "ours": lambda: private.estimate(keys),
             "again": lambda: private.estimate(keys),
@@ -215,13 +182,12 @@ def main_table(results):
     def row(label, kind, name):
         times = [result[kind] for result in results]
         cells = [
-            f"{t.ns(name):.0f} ({t.ratio('ours', name):.2f})" if name != "ours" else f"{t.ns(name):.0f}" for t in times
+            f"{t.ns(name, KEYS):.0f}" + (f" ({t.ratio('ours', name):.2f})" if name != "ours" else "") for t in times
         ]
         return [label, *cells]
 
-    powers = [f"$2^{{{width.bit_length() - 1}}}$" for width in WIDTHS]
     return table(
-        ["ns a key (ours : this)", *(f"width {power}" for power in powers)],
+        ["ns a key (ours : this)", *(f"width ${power(width)}$" for width in WIDTHS)],
         [
             row("**update**", 0, "ours"),
             row("`RawSketch.update`, no noise anywhere", 0, "raw"),
@@ -246,24 +212,24 @@ def horizons(rounds, rng):
         for one in (long, short):
             one.advance(to=one.now + 997)
 
-    times = Times({"long": lambda: long.estimate(keys), "short": lambda: short.estimate(keys)}, rounds, advance)
+    times = in_turns({"long": lambda: long.estimate(keys), "short": lambda: short.estimate(keys)}, rounds, advance)
     return times.ratio("long", "short")
 
 
 def scalar_table(rounds):
     one, keys = sketch(2**16), np.arange(1000)
-    updates = Times(
+    updates = in_turns(
         {"empty": one.noise_std, "number": lambda: one.update(5), "text": lambda: one.update("five")},
         rounds,
         loops=20_000,
     )
     one.advance()
-    estimates = Times({"empty": one.noise_std, "number": lambda: one.estimate(5)}, rounds, loops=20_000)
-    work = Times({"estimate": lambda: one.estimate(keys)}, rounds, loops=20)
+    estimates = in_turns({"empty": one.noise_std, "number": lambda: one.estimate(5)}, rounds, loops=20_000)
+    work = in_turns({"estimate": lambda: one.estimate(keys)}, rounds, loops=20)
     one.advance()
-    work_of_update = Times({"update": lambda: one.update(keys)}, rounds, loops=20)
+    work_of_update = in_turns({"update": lambda: one.update(keys)}, rounds, loops=20)
     rows = [
-        [label, f"{times.ns(name, 1):.0f}", f"{times.ratio(name, 'empty'):.1f}", f"{work:.0f}"]
+        [label, f"{times.ns(name):.0f}", f"{times.ratio(name, 'empty'):.1f}", f"{work:.0f}"]
         for label, times, name, work in (
             ("`noise_std()`: lock and check, no work", updates, "empty", 0),
             ("`update(5)`", updates, "number", work_of_update.ns("update", keys.size)),
@@ -287,22 +253,10 @@ def kinds_table(rounds, rng):
         "two columns: `uint64`, Arrow `string`": (numbers.astype(np.uint64), pa.array(texts)),
     }
     one = sketch(2**16)
-    times = Times({name: lambda keys=keys: one.update(keys) for name, keys in columns.items()}, rounds)
+    times = in_turns({name: lambda keys=keys: one.update(keys) for name, keys in columns.items()}, rounds)
     first = next(iter(columns))
     rows = [[name, f"{times.ns(name, len(numbers)):.0f}", f"{times.ratio(name, first):.1f}"] for name in columns]
     return table(["keys of `update`", "ns a key", "to integers"], rows)
-
-
-def machine():
-    model = platform.processor() or platform.machine()
-    info = Path("/proc/cpuinfo")
-    if info.exists():
-        lines = [
-            line.partition(":")[2].strip() for line in info.read_text().splitlines() if line.startswith("model name")
-        ]
-        model = f"{len(lines)} cores of {lines[0]}" if lines else model
-    packages = ", ".join(f"{name} {version(name)}" for name in ("numpy", "numba"))
-    return f"{model}, Python {platform.python_version()}, {packages}"
 
 
 def report(rounds):
@@ -311,8 +265,8 @@ def report(rounds):
     ratio = horizons(rounds, rng)
     return "\n".join(
         [
-            f"$10^6$ random keys, depth {DEPTH}, one thread; medians of {rounds} rounds on {machine()}. In brackets: "
-            "our time divided by that one, within one run.\n",
+            f"$10^6$ random keys, depth {DEPTH}, one thread; medians of {rounds} rounds on "
+            f"{machine('numpy', 'numba')}. In brackets: our time divided by that one, within one run.\n",
             main_table(results),
             f"An estimate for $T = 2^{{60}}$ takes {ratio:.2f} times that for $T = 2^{{16}}$ (width $2^{{16}}$).\n",
             scalar_table(rounds),
@@ -327,14 +281,10 @@ def main():
     parser.add_argument("--write", action="store_true")
     arguments = parser.parse_args()
     text = report(arguments.rounds)
-    if not arguments.write:
+    if arguments.write:
+        write_block(DOCS / "sketches.md", BEGIN, text)
+    else:
         print(text)
-        return
-    before, begin, rest = DOCS.read_text().partition(BEGIN)
-    _, end, after = rest.partition(END)
-    if not begin or not end:
-        sys.exit(f"{DOCS} has no block {BEGIN} ... {END}")
-    DOCS.write_text(f"{before}{BEGIN}\n\n{text}\n{END}{after}")
 
 
 if __name__ == "__main__":

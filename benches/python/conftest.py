@@ -6,11 +6,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
+from _report import Times, one_round
 
 import fastgame as fg
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
+
+    from pytest_benchmark.fixture import BenchmarkFixture
 
 #: Long enough for any number of rounds.
 HORIZON = 1 << 62
@@ -42,3 +45,38 @@ def counter() -> fg.ContinualCounter:
 def rng() -> np.random.Generator:
     """The generator of the inputs, and of numpy's side."""
     return np.random.default_rng(1)
+
+
+@pytest.fixture
+def turns(benchmark: BenchmarkFixture) -> Callable[..., Times]:
+    """Times calls that are compared: every round runs each of them, so that what slows one slows all.
+
+    A function of the calls by name. A round runs each `loops` times, in the order given; `before` runs once a round and
+    is not timed. The JSON of pytest-benchmark has the seconds of every call and round in `extra_info`, beside `count`,
+    how many things a call does, and whatever else is given; `scripts/_report.py` reads it. What pytest-benchmark itself
+    prints is the time of a whole round.
+    """
+
+    def run(
+        calls: Mapping[str, Callable[[], object]],
+        *,
+        rounds: int = 11,
+        before: Callable[[], object] = lambda: None,
+        loops: int = 1,
+        warm: int = 1,
+        count: int = 1,
+        **found: object,
+    ) -> Times:
+        seconds: dict[str, list[float]] = {}
+
+        def prepare() -> tuple[tuple[object, ...], dict[str, object]]:
+            before()
+            return (calls, seconds, loops), {}
+
+        benchmark.pedantic(one_round, setup=prepare, rounds=rounds, warmup_rounds=warm)
+        # The first ones warmed up.
+        times = Times({name: values[-rounds:] for name, values in seconds.items()})
+        benchmark.extra_info.update(found, seconds=times.seconds, count=count)
+        return times
+
+    return run
