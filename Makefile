@@ -104,7 +104,6 @@ fuzz-keep: ## Keep the fewest inputs with all coverage found so far, for the tes
 bench: $(STAMPS)/extra-bench ## Time everything beside its baselines (criterion, pytest-benchmark)
 	$(CARGO) bench --locked -p fastgame-bench
 	$(BIN)/python -m pytest -q benches/python --benchmark-columns=median,iqr,rounds --benchmark-group-by=group,param
-	$(BIN)/python scripts/sketch_speed.py
 	$(BIN)/python scripts/replay_speed.py
 	$(BIN)/python scripts/range_tables.py
 	$(BIN)/python scripts/mechanism_speed.py
