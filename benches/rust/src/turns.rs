@@ -27,6 +27,7 @@ pub struct Report {
 impl Report {
     /// Runs contenders in turns, one round more than are counted, and prints the medians of one of `count` things that
     /// each of them does.
+    #[expect(clippy::print_stdout, reason = "what a bench is for")]
     pub fn run(
         &mut self,
         name: &str,
