@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """The benchmark report: tables and pictures of docs/performance.md, from what `make bench` measured last.
 
-Reads build/bench/python.json (pytest-benchmark), target/bench/*.json (benches/rust, contenders in turns) and
-target/criterion. Needs matplotlib and what the benches need (extra `bench`); seconds.
+Reads build/bench/python.json (pytest-benchmark) and target/bench/*.json (benches/rust), whose contenders took turns.
+Needs matplotlib and what the benches need (extra `bench`); seconds.
 
     performance.py             print the tables
     performance.py --write     put them into docs/performance.md and README.md, and draw docs/performance-*.png
@@ -11,9 +11,9 @@ target/criterion. Needs matplotlib and what the benches need (extra `bench`); se
 import argparse
 import operator
 import subprocess
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from _report import DOCS, ROOT, Benches, criterion, machine, power, table, target, write_block
+from _report import DOCS, ROOT, Benches, machine, power, table, target, write_block
 
 BEGIN = "<!-- begin: scripts/performance.py, {} -->"
 RESULTS = ROOT / "build" / "bench" / "python.json"
@@ -104,8 +104,8 @@ def reads(benches):
         parts += [table([access, *(f"$T = 2^{{{level}}}$" for level in LEVELS)], rows)]
     out = benches.one("out of cache")
     parts += [
-        f"Out of cache, $2^{{{out.about['log_cells']}}}$ cells in random order: the floor takes {time(out.ns('floor'))}, "
-        f"a batch of $2^{{10}}$ cells {beside(out, 'batches', 'floor')} a cell, a call a cell "
+        f"Out of cache, $2^{{{out.about['log_cells']}}}$ cells in random order: the floor takes "
+        f"{time(out.ns('floor'))}, a batch of $2^{{10}}$ cells {beside(out, 'batches', 'floor')} a cell, a call a cell "
         f"{beside(out, 'calls', 'floor')}.\n"
     ]
     gaps = benches.of("gap")
@@ -170,30 +170,34 @@ def normal_targets(benches):
 # --- Whole vectors and updates
 
 
-def vectors(_):
-    rows = []
-    for cells in (2**10, 2**20):
-        sweep = {
-            name: criterion("sweep", f"{cells} cells/{name}") / cells
-            for name in ("floor of 1.5 normals", "2^40", "2^62", "the same step again")
-        }
-        floor, *others = sweep.values()
-        rows.append(
-            [f"${power(cells)}$ cells", time(floor), *(f"{time(one)} ({digits(one / floor)})" for one in others)]
-        )
-    sweeps = table(["a release of all, a cell", "the floor", "$T = 2^{40}$", "$T = 2^{62}$", "once more"], rows)
-    rows = []
-    for cells in (2**10, 2**22):
-        update = {
-            name: criterion(f"update/{cells} cells", name) / 2**12
-            for name in ("floor: adding to an array", "one cell a call", "sparse rows of 1", "sparse rows of 8")
-        }
-        floor, *others = update.values()
-        rows.append(
-            [f"${power(cells)}$ cells", time(floor), *(f"{time(one)} ({digits(one / floor)})" for one in others)]
-        )
-    head = ["an update, a cell", "adding to an array", "one cell a call", "batch of rows of 1", "batch of rows of 8"]
-    return f"{sweeps}\n{table(head, rows)}"
+def vectors(benches):
+    sweeps = [
+        [
+            f"${power(one.about['cells'])}$",
+            time(one.ns("floor")),
+            *(beside(one, name, "floor") for name in ("2^40", "2^62", "again")),
+        ]
+        for one in benches.of("sweep")
+    ]
+    updates = [
+        [
+            f"${power(one.about['cells'])}$",
+            time(one.ns("floor")),
+            *(beside(one, name, "floor") for name in ("a cell a call", "rows of 1", "rows of 8")),
+        ]
+        for one in benches.of("update")
+    ]
+    dense = benches.one("dense update")
+    head = ["cells: a release of all, a cell", "the floor", "$T = 2^{40}$", "$T = 2^{62}$", "once more"]
+    update_head = ["cells: an update, a cell", "adding to an array", "a cell a call", "batch, rows of 1", "rows of 8"]
+    return "\n".join(
+        [
+            table(head, sweeps),
+            table(update_head, updates),
+            f"A batch of dense rows of {dense.about['cells']:,} takes {beside(dense, 'rows', 'floor')} a cell; to add "
+            f"the rows to an array, {time(dense.ns('floor'))}.\n",
+        ]
+    )
 
 
 # --- Sketches
@@ -205,16 +209,20 @@ def sketches(benches):
         for law in LAWS:
             found = benches.of(test, law=law)
             rows = [
-                [f"**{name}**" if name == ours else name]
-                + [
-                    time(one.ns(name)) + ("" if name == ours else f" ({digits(one.ratio(ours, name))})")
-                    for one in found
-                ]
+                [f"**{name}**" if name == ours else name, *(beside(one, name, ours) for one in found)]
                 for name in found[0].times.seconds
             ]
-            parts.append(
-                table([f"{ours}, a key, {law}", *(f"width ${power(one.about['width'])}$" for one in found)], rows)
-            )
+            widths = (f"width ${power(one.about['width'])}$" for one in found)
+            parts.append(table([f"{ours}, a key (to ours), {law}", *widths], rows))
+    horizons = benches.one("test_estimate_sketch_of_any_horizon")
+    parts.append(
+        f"At width $2^{{16}}$ an estimate for $T = 2^{{60}}$ takes {digits(horizons.ratio('2^60', '2^16'))} times as "
+        "long as one for $T = 2^{16}$.\n"
+    )
+    kinds = benches.one("test_update_sketch_with_kinds_of_keys")
+    first, *_ = kinds.times.seconds
+    rows = [[name, beside(kinds, name, first)] for name in kinds.times.seconds]
+    parts.append(table(["keys of `update`", "a key (to integers)"], rows))
     return "\n".join(parts)
 
 
@@ -242,9 +250,8 @@ def of_sparse(benches):
     """With times of a step: of many steps, and of batches the share of a refresh."""
     for bench in benches.of("test_sparse_vector"):
         one, all_cells = 1 / bench.found["steps"], 1 / bench.found["size"]
-        times = bench.times.with_sum("ours", {"ours": one})
-        bench.times = times.with_sum("batches", {"put aside": one, "apply": all_cells})
-        yield bench
+        times = bench.times.with_sum("batches", {"put aside": one, "apply": all_cells})
+        yield replace(bench, times=times.with_sum("ours", {"ours": one}))
 
 
 def sparse(benches):
@@ -374,17 +381,19 @@ def growth(benches):
 
 def threads(benches):
     """What is done, its bench, how its calls begin, how much faster two threads are."""
-    found = [(f"{bench.about['work']}, vector", bench, "") for bench in benches.of("test_two_threads")]
-    for bench in benches.of("test_sketches_in_two_threads"):
-        width = power(bench.about["width"])
+    found = [("vector", benches.one("test_two_threads"))]
+    widths = benches.of("test_sketches_in_two_threads")
+    found += [(f"sketch of width ${power(bench.about['width'])}$", bench) for bench in widths]
+    for what, bench in found:
         calls = [name.removesuffix("one thread") for name in bench.times.seconds if name.endswith("one thread")]
-        found += [(f"{call.removesuffix(', ')}, sketch of width ${width}$", bench, call) for call in calls]
-    for name, bench, call in found:
-        yield name, bench, call, bench.ratio(f"{call}one thread", f"{call}two threads")
+        for call in calls:
+            name = f"{what}: {call.removesuffix(', ')}"
+            yield name, bench, call, bench.ratio(f"{call}one thread", f"{call}two threads")
 
 
 def thread_targets(benches):
-    ours = [(name, speedup) for name, _, _, speedup in threads(benches) if "num" not in name]
+    # Numpy and numba are there to show what the machine gives.
+    ours = [(name, speedup) for name, _, _, speedup in threads(benches) if ": num" not in name]
     name, worst = min(ours, key=lambda one: one[1])
     yield Target(f"one thread : two, on independent batches, worst ({name})", 1.7, worst, at_least=True)
 
@@ -392,11 +401,16 @@ def thread_targets(benches):
 # --- Pictures
 
 
-def axes_of(figure, columns):
-    panels = figure.subplots(1, columns, squeeze=False)[0]
+def axes_of(figure, columns, *, sharey=False):
+    from matplotlib import ticker  # noqa: PLC0415 (for pictures alone)
+
+    panels = figure.subplots(1, columns, sharey=sharey)
     for panel in panels:
         panel.set_yscale("log")
-        panel.grid(alpha=0.3, which="major")
+        panel.yaxis.set_major_locator(ticker.LogLocator(subs=(1.0, 2.0, 5.0)))
+        panel.yaxis.set_major_formatter(ticker.FuncFormatter(lambda value, _: f"{value:,.10g}"))
+        panel.yaxis.set_minor_locator(ticker.NullLocator())
+        panel.grid(alpha=0.3)
         panel.spines[["top", "right"]].set_visible(False)
     return panels
 
@@ -411,7 +425,7 @@ def draw_reads(figure, benches):
         "floor": ("the floor", "k--"),
         "walk": ("walk through all steps", "C3x"),
     }
-    panels = axes_of(figure, len(ACCESSES))
+    panels = axes_of(figure, len(ACCESSES), sharey=True)
     for panel, (access, bench) in zip(panels, reads_of(benches).items(), strict=True):
         for what, (label, style) in styles.items():
             known = [level for level in LEVELS if f"{what}, 2^{level}" in bench.times.seconds]
@@ -419,27 +433,29 @@ def draw_reads(figure, benches):
         panel.set_title(f"{access} reads", loc="left", fontsize="medium")
         panel.set_xticks(LEVELS, [f"$2^{{{level}}}$" for level in LEVELS])
         panel.set_xlabel("horizon $T$")
-        panel.sharey(panels[0])
     panels[0].set_ylabel("ns a read")
     return panels[0]
 
 
 def draw_sketches(figure, benches):
     panels = axes_of(figure, 2)
-    every = {}
-    for panel, (test, what) in zip(
-        panels, (("test_update_sketch", "update"), ("test_estimate_sketch", "estimate")), strict=True
-    ):
-        found = benches.of(test, law="uniform")
+    ours = {
+        "update": "ours",
+        "estimate": "ours",
+        "RawSketch.update": "ours, no noise is drawn",
+        "estimate again": "ours, no noise is drawn",
+    }
+    styles = {"ours": ("-", 2.2), "ours, no noise is drawn": (":", 2.2)}
+    colours = {}
+    for panel, what in zip(panels, ("update", "estimate"), strict=True):
+        found = benches.of(f"test_{what}_sketch", law="uniform")
         widths = [one.about["width"] for one in found]
         for name in found[0].times.seconds:
-            ours = name in {"update", "estimate", "RawSketch.update", "estimate again"}
-            label = {"update": "ours", "estimate": "ours", "RawSketch.update": "ours, no noise"}.get(name, name)
-            label = "ours, no noise" if name == "estimate again" else label
-            colour = every.setdefault(label, f"C{len(every)}")
-            style = {"ours": "-", "ours, no noise": ":"}.get(label, "--")
+            label = ours.get(name, name)
+            style, thick = styles.get(label, ("--", 1.2))
+            colour = colours.setdefault(label, f"C{len(colours)}")
             values = [one.ns(name) for one in found]
-            panel.plot(widths, values, style, color=colour, marker="o", ms=5, lw=2 if ours else 1.2, label=label)
+            panel.plot(widths, values, style, color=colour, marker="o", ms=5, lw=thick, label=label)
         panel.set_xscale("log", base=2)
         panel.set_xticks(widths)
         panel.set_title(f"{what} of $10^6$ uniform keys, depth 5", loc="left", fontsize="medium")
@@ -449,6 +465,8 @@ def draw_sketches(figure, benches):
 
 
 def draw_sparse(figure, benches):
+    from matplotlib import ticker  # noqa: PLC0415
+
     left, right = axes_of(figure, 2)
     found = list(of_sparse(benches))
     sizes = [one.found["size"] for one in found]
@@ -459,14 +477,15 @@ def draw_sparse(figure, benches):
         "ours": ("ours", "C0o-"),
     }
     for name, (label, style) in styles.items():
-        left.plot(sizes, [one.ns(name) for one in found], style, label=label, ms=5, lw=1.6)
+        left.plot(sizes, [one.ns(name) / 1e3 for one in found], style, label=label, ms=5, lw=1.6)
     left.set_title("time of a step: one update, one query", loc="left", fontsize="medium")
-    left.set_ylabel("ns")
+    left.set_ylabel("µs")
     right.plot(sizes, [one.found["noise"] for one in found], "C0o-", ms=5, lw=1.6)
     total = [(one.found["batch_noise"] ** 2 + one.found["lacking"] ** 2) ** 0.5 for one in found]
     right.plot(sizes, total, "C2v-", ms=5, lw=1.6)
     right.set_title("root mean square error, keys by Zipf's law", loc="left", fontsize="medium")
     for panel in (left, right):
+        panel.yaxis.set_major_locator(ticker.LogLocator())
         panel.set_xscale("log", base=2)
         panel.set_xticks(sizes)
         panel.set_xlabel("cells")
@@ -505,6 +524,41 @@ def setting(_):
     return f"All figures below are of one run on {packages}, rustc {rustc}.\n"
 
 
+def headline(benches):
+    """For README.md: what a reader may remember."""
+    reads = benches.one("reads", access="sparse")
+    (large,) = (one for one in of_sparse(benches) if one.found["size"] == 2**24)
+    gap = benches.one("gap", steps=10**6)
+    update = benches.one("test_update_sketch", law="uniform", width=2**16)
+    rows = [
+        [
+            "read a cell, $T = 2^{62}$",
+            time(reads.ns("tree, batches, 2^62")),
+            "its path redrawn level by level",
+            digits(reads.ratio("level by level, 2^62", "tree, batches, 2^62")),
+        ],
+        [
+            "read a cell after a million steps",
+            time(gap.ns("tree, calls")),
+            "a walk through the steps",
+            digits(gap.ratio("walk", "tree, calls")),
+        ],
+        [
+            "one update and one query of $2^{24}$ cells",
+            time(large.ns("ours")),
+            "noise for every cell at each step",
+            digits(large.ratio("refresh", "ours")),
+        ],
+        [
+            "update a CountSketch, a key, width $2^{16}$",
+            time(update.ns("update")),
+            "numpy, `add.at`, nothing private",
+            digits(update.ratio("numpy", "update")),
+        ],
+    ]
+    return table(["", "time", "beside", "which takes so often as long"], rows)
+
+
 BLOCKS = {
     "setting": setting,
     "targets": targets,
@@ -533,6 +587,7 @@ def main():
         else:
             print(f"{name}\n\n{text}")
     if arguments.write:
+        write_block(ROOT / "README.md", BEGIN.format("headline"), headline(benches))
         for name in PICTURES:
             draw(name, benches)
 
