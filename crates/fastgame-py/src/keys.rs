@@ -149,6 +149,10 @@ fn holds_objects(object: &Bound<'_, PyAny>) -> PyResult<bool> {
 /// The key of one Python value, if it is of a kind that keys have.
 fn single(object: &Bound<'_, PyAny>, keyer: Keyer, position: Option<usize>) -> PyResult<Option<Key>> {
     let py = object.py();
+    let is_plain_integer = object.is_exact_instance_of::<PyInt>();
+    if is_plain_integer && let Ok(value) = object.extract::<i64>() {
+        return Ok(Some(Key::from(value)));
+    }
     if let Ok(text) = object.cast::<PyString>() {
         let text = text.to_cow().map_err(|error| {
             if error.is_instance_of::<PyUnicodeEncodeError>(py) {
@@ -164,11 +168,7 @@ fn single(object: &Bound<'_, PyAny>, keyer: Keyer, position: Option<usize>) -> P
     if let Ok(bytes) = object.cast::<PyBytes>() {
         return Ok(Some(keyer.bytes(bytes.as_bytes())));
     }
-    if object.is_exact_instance_of::<PyInt>() {
-        if let Ok(value) = object.extract::<i64>() {
-            return Ok(Some(Key::from(value)));
-        }
-    } else if !is_numpy_integer(object)? {
+    if !is_plain_integer && !is_numpy_integer(object)? {
         if object.is_instance_of::<PyBool>() || is_numpy_bool(object)? {
             return Err(refuse("a bool", position));
         }
