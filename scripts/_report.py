@@ -41,21 +41,30 @@ class Times:
         """How many times as long as another a call takes."""
         return statistics.median(x / y for x, y in zip(self.seconds[name], self.seconds[to], strict=True))
 
+    def with_sum(self, name: str, shares: Mapping[str, float]) -> Times:
+        """With one more: so much of some calls, added within each round."""
+        rounds = zip(*(self.seconds[one] for one in shares), strict=True)
+        total = [sum(share * second for share, second in zip(shares.values(), each, strict=True)) for each in rounds]
+        return Times({**self.seconds, name: total})
 
-def one_round(calls: Mapping[str, Callable[[], object]], seconds: dict[str, list[float]], loops: int = 1) -> None:
-    """Runs each call `loops` times, in the order given, and adds the seconds of one."""
+
+def one_round(
+    calls: Mapping[str, Callable[[], object]], seconds: dict[str, list[float]], loops: int | Mapping[str, int] = 1
+) -> None:
+    """Runs each call `loops` times, or as often as stands there for it, in the order given; adds the seconds of one."""
     for name, call in calls.items():
+        times = loops if isinstance(loops, int) else loops[name]
         start = perf_counter()
-        for _ in range(loops):
+        for _ in range(times):
             call()
-        seconds.setdefault(name, []).append((perf_counter() - start) / loops)
+        seconds.setdefault(name, []).append((perf_counter() - start) / times)
 
 
 def in_turns(
     calls: Mapping[str, Callable[[], object]],
     rounds: int,
     before: Callable[[], object] = lambda: None,
-    loops: int = 1,
+    loops: int | Mapping[str, int] = 1,
     warm: int = 1,
 ) -> Times:
     """The times of calls; `before` runs once a round and is not timed, `warm` rounds in front do not count."""

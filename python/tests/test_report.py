@@ -17,6 +17,12 @@ def test_a_ratio_is_the_median_of_those_within_a_round() -> None:
     assert times.ns("a", count=3) == 2e9
 
 
+def test_parts_of_calls_are_added_within_a_round() -> None:
+    times = _report.Times({"a": [1.0, 2.0, 9.0], "b": [4.0, 8.0, 4.0]}).with_sum("c", {"a": 2.0, "b": 0.25})
+    assert times.seconds["c"] == [3.0, 6.0, 19.0]
+    assert times.ratio("c", "a") == 3.0
+
+
 def test_calls_with_different_numbers_of_rounds_are_refused() -> None:
     with pytest.raises(ValueError, match="as many rounds"):
         _report.Times({"a": [1.0, 2.0], "b": [1.0]})
@@ -28,6 +34,13 @@ def test_calls_take_turns_after_what_comes_before_a_round() -> None:
     times = _report.in_turns(calls, rounds=2, before=lambda: seen.append("-"), loops=2, warm=1)
     assert "".join(seen) == "-aabb" * 3
     assert {name: len(values) for name, values in times.seconds.items()} == {"a": 2, "b": 2}
+
+
+def test_a_call_may_run_more_often_than_others() -> None:
+    seen: list[str] = []
+    calls = {name: lambda name=name: seen.append(name) for name in "ab"}
+    _report.one_round(calls, {}, loops={"a": 1, "b": 3})
+    assert seen == ["a", "b", "b", "b"]
 
 
 def test_one_call_of_several_counts(monkeypatch: pytest.MonkeyPatch) -> None:
