@@ -101,14 +101,15 @@ fuzz-keep: ## Keep the fewest inputs with all coverage found so far, for the tes
 	fuzz/run.sh --minimise $(FUZZ_TARGETS)
 
 .PHONY: bench
-bench: $(STAMPS)/extra-bench ## Time everything beside its baselines (criterion, pytest-benchmark)
+bench: $(STAMPS)/extra-bench ## Time everything beside its baselines; writes docs/performance.md (20 minutes)
 	$(CARGO) bench --locked -p fastgame-bench
-	$(BIN)/python -m pytest -q benches/python --benchmark-columns=median,iqr,rounds --benchmark-group-by=group,param
-	$(BIN)/python scripts/sketch_speed.py
-	$(BIN)/python scripts/replay_speed.py
-	$(BIN)/python scripts/range_tables.py
-	$(BIN)/python scripts/mechanism_speed.py
-	$(BIN)/python scripts/mechanism_speed.py --alone
+	@mkdir -p build/bench
+	$(BIN)/python -m pytest -q benches/python --benchmark-columns=median,iqr,rounds --benchmark-group-by=group,param \
+		--benchmark-json=build/bench/python.json
+	$(BIN)/python scripts/performance.py --write
+	$(BIN)/python scripts/mechanism_speed.py --write
+	$(BIN)/python scripts/mechanism_speed.py --alone --write
+	$(BIN)/python scripts/range_tables.py --write
 
 .PHONY: bench-check
 bench-check: ## Count the instructions of hot paths (valgrind) and compare with benches/instructions.json

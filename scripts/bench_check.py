@@ -23,7 +23,9 @@ import sys
 import tempfile
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
+import _report
+from _report import ROOT
+
 VALUES = ROOT / "benches" / "instructions.json"
 TOLERANCE = 0.03
 BACKEND = "sse2" if platform.machine() in {"x86_64", "AMD64"} else "soft"
@@ -64,11 +66,16 @@ RATIOS = [
 ]
 
 
-def build(target: Path) -> Path:
-    """Builds the driver with one back end, in a directory of its own: other flags rebuild everything."""
-    flags = f'{os.environ.get("RUSTFLAGS", "")} --cfg chacha20_backend="{BACKEND}"'.strip()
+def build(backend: str | None = BACKEND, *, features: str = "") -> Path:
+    """Builds the driver with one back end, or with what the crate chooses by itself. Each has a directory of its own:
+    other flags rebuild everything.
+    """
+    flags = os.environ.get("RUSTFLAGS", "") + features
+    if backend is not None:
+        flags += f' --cfg chacha20_backend="{backend}"'
+    target = _report.target() / {BACKEND: "bench-check", None: ""}.get(backend, f"bench-{backend}")
     command = ["cargo", "build", "--release", "--locked", "--package", "fastgame-bench", "--bin", "fastgame-bench"]
-    environment = {**os.environ, "RUSTFLAGS": flags, "CARGO_TARGET_DIR": str(target)}
+    environment = {**os.environ, "RUSTFLAGS": flags.strip(), "CARGO_TARGET_DIR": str(target)}
     subprocess.run(command, cwd=ROOT, env=environment, check=True)
     return target / "release" / "fastgame-bench"
 
@@ -125,8 +132,7 @@ def main() -> int:
     if shutil.which("valgrind") is None:
         print("bench-check counts instructions with valgrind, which is not installed; on Debian: apt install valgrind")
         return 1
-    target = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "bench-check"
-    binary = build(target)
+    binary = build()
     print(f"Counting the instructions of {len(RUNS)} paths (about a minute) ...", flush=True)
     measured = measure(binary)
     here = environment()

@@ -17,15 +17,14 @@ import math
 import sys
 from dataclasses import dataclass
 from functools import cache, cached_property
-from pathlib import Path
 
 import duckdb
 import numpy as np
+from _report import DOCS, table, write_block
 
 import fastgame as fg
 
-DOCS = Path(__file__).resolve().parent.parent / "docs"
-BEGIN, END = "<!-- begin: scripts/join_tables.py -->", "<!-- end -->"
+BEGIN = "<!-- begin: scripts/join_tables.py -->"
 
 HORIZON = 365
 BASE = {"width": 2**13, "depth": 5, "rho": 0.01}
@@ -127,11 +126,6 @@ def optimiser(relations):
     if true != relations.size:
         sys.exit(f"{relations.name}: DuckDB counts {true:,} pairs, numpy {relations.size:,.0f}")
     return expected
-
-
-def table(head, rows):
-    lines = [head, ["---"] + ["---:"] * (len(head) - 1), *rows]
-    return "\n".join("| " + " | ".join(line) + " |" for line in lines) + "\n"
 
 
 def optimiser_table(every, seeds):
@@ -268,15 +262,10 @@ def main():
     parser.add_argument("--write", action="store_true")
     arguments = parser.parse_args()
     text = report(arguments.seeds, DOCS / "joins-terms.png" if arguments.write else None)
-    if not arguments.write:
+    if arguments.write:
+        write_block(DOCS / "joins.md", BEGIN, text)
+    else:
         print(text)
-        return
-    page = DOCS / "joins.md"
-    before, begin, rest = page.read_text().partition(BEGIN)
-    _, end, after = rest.partition(END)
-    if not begin or not end:
-        sys.exit(f"{page} has no block {BEGIN} ... {END}")
-    page.write_text(f"{before}{BEGIN}\n\n{text}\n{END}{after}")
 
 
 if __name__ == "__main__":

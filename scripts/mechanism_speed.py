@@ -11,19 +11,14 @@ all from the same run, do less. --alone needs the built package.
 """
 
 import argparse
-import json
-import platform
-import sys
-from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
-DOCS = ROOT / "docs" / "mechanisms.md"
-BEGIN, END = "<!-- begin: scripts/mechanism_speed.py -->", "<!-- end -->"
+from _report import DOCS, criterion, processor, table, write_block
+
+BEGIN = "<!-- begin: scripts/mechanism_speed.py -->"
 BEGIN_ALONE = "<!-- begin: scripts/mechanism_speed.py, alone -->"
 #: Horizons of a counter alone, and how often all are measured: the shortest times count.
 ALONE = {"8{,}760": 8760, "2^{20}": 2**20, "2^{40}": 2**40, "2^{62}": 2**62}
 ROUNDS = 9
-RESULTS = ROOT / "target" / "criterion"
 #: Cells a read of the benchmark.
 CELLS = {"sweep": 4096, "batch": 512, "call": 1}
 #: Mechanism -> normals that a sweep needs, at a jump of one step and at a longer one. The tree draws one, and in half
@@ -32,30 +27,15 @@ NORMALS = {"tree": (1.5, 1.5), "blt 3": (1, 4), "blt 5": (1, 6), "blt 8": (1, 9)
 NAMES = {"tree": "`tree`", "laplace": "Laplace tree"}
 
 
-def median(group, name):
-    """In nanoseconds."""
-    path = RESULTS / f"mechanism_{group}" / name / "new" / "estimates.json"
-    try:
-        return json.loads(path.read_text())["median"]["point_estimate"]
-    except FileNotFoundError:
-        sys.exit(f"there is no {path.relative_to(ROOT)}: run cargo bench -p fastgame-bench --bench mechanisms")
-
-
-def processor():
-    """What the kernel calls it."""
-    info = Path("/proc/cpuinfo")
-    lines = info.read_text().splitlines() if info.exists() else []
-    return next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), platform.machine())
-
-
-def table():
+def together():
+    median = lambda group, name: criterion(f"mechanism/{group}", name)  # noqa: E731
     normal = median("normals", "6 a cell") / 6 / CELLS["sweep"]
     jumps = ("jump 1", "jump 2_30")
     heads = ["sweep of 4,096, jump 1", "over its normals", "jump $2^{30}$", "over its normals"]
     for cells in ("512 cells", "one cell"):
         heads += [f"{cells}, jump 1", "jump $2^{30}$", "ratio"]
     heads.append("random jumps")
-    lines = [["ns a cell", *heads], ["---", *["---:"] * len(heads)]]
+    rows = []
     for name, needed in NORMALS.items():
         words = name.split()
         shown = NAMES.get(name) or f"`{words[0]}`, {words[1]} buffers"
@@ -67,9 +47,9 @@ def table():
             near, far = (median(f"{shape}_{jump}", name) / CELLS[shape] for jump in jumps)
             row += [f"{near:.0f}", f"{far:.0f}", f"{far / near:.2f}"]
         row.append(f"{median('call_random jumps', name):.0f}")
-        lines.append(row)
-    text = "\n".join("| " + " | ".join(line) + " |" for line in lines)
-    return f"{text}\n\nOne normal takes {normal:.1f} ns here. ({processor()}, one thread.)"
+        rows.append(row)
+    text = table(["ns a cell", *heads], rows)
+    return f"{text}\nOne normal takes {normal:.1f} ns here. ({processor()}, one thread.)"
 
 
 def alone():
@@ -77,14 +57,13 @@ def alone():
     import fastgame as fg  # noqa: PLC0415 (the table above does without)
 
     heads = ["$T$", "buffers", "`blt`, time of a read over that of `tree`"]
-    lines = [heads, ["---", *["---:"] * 2]]
+    rows = []
     for name, horizon in ALONE.items():
         plan = fg.ContinualCounter.plan(horizon=horizon, privacy=fg.Zcdp(0.5))
         runs = [{row.mechanism: row for row in plan.compare(reads=1000).mechanisms} for _ in range(ROUNDS)]
         tree, blt = (min(run[word].time for run in runs) for word in ("tree", "blt"))
-        lines.append([f"${name}$", str(runs[0]["blt"].buffers), f"{blt / tree:.1f}"])
-    text = "\n".join("| " + " | ".join(line) + " |" for line in lines)
-    return f"{text}\n\n({processor()}, one thread.)"
+        rows.append([f"${name}$", str(runs[0]["blt"].buffers), f"{blt / tree:.1f}"])
+    return f"{table(heads, rows)}\n({processor()}, one thread.)"
 
 
 def main():
@@ -92,14 +71,11 @@ def main():
     parser.add_argument("--write", action="store_true", help="put the table into docs/mechanisms.md")
     parser.add_argument("--alone", action="store_true", help="the times of a counter alone, instead")
     arguments = parser.parse_args()
-    begin, text = (BEGIN_ALONE, alone()) if arguments.alone else (BEGIN, table())
-    if not arguments.write:
+    begin, text = (BEGIN_ALONE, alone()) if arguments.alone else (BEGIN, together())
+    if arguments.write:
+        write_block(DOCS / "mechanisms.md", begin, text)
+    else:
         print(text)
-        return
-    page = DOCS.read_text()
-    before, _, rest = page.partition(begin)
-    _, _, after = rest.partition(END)
-    DOCS.write_text(f"{before}{begin}\n\n{text}\n\n{END}{after}")
 
 
 if __name__ == "__main__":

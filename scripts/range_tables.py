@@ -24,20 +24,18 @@ points.
 import argparse
 import functools
 import math
-import platform
-import statistics
 import subprocess
 import sys
 from pathlib import Path
 from time import perf_counter
 
 import numpy as np
+from _report import DOCS, in_turns, machine, power, table, write_block
 
 import fastgame as fg
 
-DOCS = Path(__file__).resolve().parent.parent / "docs" / "ranges.md"
-PICTURE = DOCS.with_name("ranges-error.png")
-BEGIN, END = "<!-- begin: scripts/range_tables.py, {} -->", "<!-- end -->"
+PICTURE = DOCS / "ranges-error.png"
+BEGIN = "<!-- begin: scripts/range_tables.py, {} -->"
 
 PRIVACY = fg.Zcdp(rho=0.5)
 PAPER = {"levels": "dyadic", "estimator": "cover"}
@@ -117,27 +115,6 @@ def percentile(errors):
 # --- Against the structure of the paper
 
 
-class Times:
-    """Seconds of several calls, taken in turns."""
-
-    def __init__(self, calls, rounds, before=lambda: None, warm=1):
-        self.seconds = {name: [] for name in calls}
-        for turn in range(-warm, rounds):
-            before()
-            for name, call in calls.items():
-                start = perf_counter()
-                call()
-                # The first turns warm up.
-                if turn >= 0:
-                    self.seconds[name].append(perf_counter() - start)
-
-    def ns(self, name, count):
-        return 1e9 * statistics.median(self.seconds[name]) / count
-
-    def ratio(self, name, to):
-        return statistics.median(x / y for x, y in zip(self.seconds[name], self.seconds[to], strict=True))
-
-
 def errors_against_paper(parameters, *, size=2**12, points=10**4, seeds=20, boxes=50, horizon=LONG):
     """Errors of the default and of the paper's structure in the same boxes."""
     found = ([], [])
@@ -160,7 +137,7 @@ def updates_against_paper(parameters, *, size=2**12, points=2 * 10**5, rounds=9,
     for ranges in (ours, paper):
         # Memory that was never touched is the operating system's to fetch.
         ranges.update(random_points(rng, size, 2, 10**6, "uniform"))
-    return Times({"ours": lambda: ours.update(data), "paper": lambda: paper.update(data)}, rounds)
+    return in_turns({"ours": lambda: ours.update(data), "paper": lambda: paper.update(data)}, rounds)
 
 
 def paper_table():
@@ -363,8 +340,8 @@ def speed():
         ranges.update(data)
         ranges.count(*few)
         calls = {"new": lambda ranges=ranges: ranges.count(*many), "again": lambda ranges=ranges: ranges.count(*many)}
-        times = Times(calls, 5, lambda ranges=ranges: advance(ranges), warm=0)
-        single = Times(
+        times = in_turns(calls, 5, lambda ranges=ranges: advance(ranges), warm=0)
+        single = in_turns(
             {"new": lambda ranges=ranges: ranges.count([9, 99], [2222, 3333])}, 25, lambda r=ranges: advance(r)
         )
         rows.append(
@@ -386,7 +363,7 @@ def speed():
     light.update(data[:1000])
     heavy.update(data)
     calls = {"light": lambda: light.count(*few), "heavy": lambda: heavy.count(*few)}
-    result["points"] = Times(calls, 5, lambda: advance(light, heavy)).ratio("heavy", "light")
+    result["points"] = in_turns(calls, 5, lambda: advance(light, heavy)).ratio("heavy", "light")
     result["horizon"] = horizon_ratio(few, 5)
     return result
 
@@ -403,7 +380,7 @@ def horizon_ratio(boxes, rounds, size=2**12):
         for one in (long, short):
             one.advance(to=one.now + 61)
 
-    times = Times({"long": lambda: long.count(*boxes), "short": lambda: short.count(*boxes)}, rounds, advance)
+    times = in_turns({"long": lambda: long.count(*boxes), "short": lambda: short.count(*boxes)}, rounds, advance)
     return times.ratio("long", "short")
 
 
@@ -454,24 +431,6 @@ def memory_table():
 # --- Output
 
 
-def power(number):
-    return f"2^{{{number.bit_length() - 1}}}"
-
-
-def table(head, rows):
-    lines = [head, ["---"] + ["---:"] * (len(head) - 1), *rows]
-    return "\n".join("| " + " | ".join(line) + " |" for line in lines) + "\n"
-
-
-def machine():
-    model = platform.processor() or platform.machine()
-    info = Path("/proc/cpuinfo")
-    if info.exists():
-        lines = [line.partition(":")[2].strip() for line in info.read_text().splitlines() if "model name" in line]
-        model = f"{len(lines)} cores of {lines[0]}" if lines else model
-    return f"{model}, Python {platform.python_version()}, numpy {np.__version__}"
-
-
 def noted(name, start):
     print(f"{name}: {perf_counter() - start:.0f} s", file=sys.stderr, flush=True)
 
@@ -501,7 +460,8 @@ def report(write):
             small_boxes(),
         ],
         "speed": [
-            f"$2^{{12}} \\times 2^{{12}}$: 2000 random boxes in one call, medians of five steps, on {machine()}.\n",
+            "$2^{12} \\times 2^{12}$: 2000 random boxes in one call, medians of five steps, "
+            f"on {machine('numpy')}.\n",
             times["boxes"],
             f"$10^6$ points : $10^3$ points takes {times['points']:.2f} times as long, "
             f"$T = 2^{{60}}$ : $T = 2^{{10}}$ {times['horizon']:.2f} times (300 boxes at new steps).\n",
@@ -523,15 +483,11 @@ def main():
         return
     blocks = report(arguments.write)
     for name, parts in blocks.items():
-        text, mark = "\n".join(parts), BEGIN.format(name)
-        if not arguments.write:
+        text = "\n".join(parts)
+        if arguments.write:
+            write_block(DOCS / "ranges.md", BEGIN.format(name), text)
+        else:
             print(text)
-            continue
-        before, begin, rest = DOCS.read_text().partition(mark)
-        _, end, after = rest.partition(END)
-        if not begin or not end:
-            sys.exit(f"{DOCS} has no block {mark} ... {END}")
-        DOCS.write_text(f"{before}{mark}\n\n{text}\n{END}{after}")
 
 
 if __name__ == "__main__":

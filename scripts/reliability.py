@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """What stores survive, and what they cost: the figures of docs/reliability.md.
 
-Processes that are killed and what they leave (python/tests/crashes.py), updates and reads a second beside structures in
-memory, and how long it takes to open a store. Needs numpy and the built package; some minutes. Figures of time are of
-the machine and of the minute: compare within a table.
+Processes that are killed and what they leave (python/tests/crashes.py), and how long it takes to open a store. Needs
+the built package; some minutes. Figures of time are of the machine and of the minute: compare within a table. What
+updates and reads of a store cost is in docs/performance.md.
 
     reliability.py                      print the tables
     reliability.py --write              put them into docs/reliability.md
@@ -18,23 +18,12 @@ import tempfile
 import time
 from pathlib import Path
 
-import numpy as np
+from _report import DOCS, ROOT, table, write_block
 
 import fastgame as fg
 
-ROOT = Path(__file__).resolve().parent.parent
-DOCS = ROOT / "docs" / "reliability.md"
-BEGIN, END = "<!-- begin: scripts/reliability.py, {} -->", "<!-- end -->"
-MEMORY = Path("/dev/shm")
-
-SECONDS = 0.4
+BEGIN = "<!-- begin: scripts/reliability.py, {} -->"
 ROUNDS = 3
-BATCH = 1000
-
-
-def table(head, rows):
-    lines = [head, ["---"] + ["---:"] * (len(head) - 1), *rows]
-    return "\n".join("| " + " | ".join(line) + " |" for line in lines) + "\n"
 
 
 # --- Kills
@@ -50,81 +39,6 @@ def kills(folder, options):
         [name.removeprefix("killed during "), f"{tally[name]:,}"] for name in sorted(tally) if "during" in name
     ]
     return table(["what happened", "how often"], rows) + "\n" + table(["the call at the kill", "kills"], under_way)
-
-
-# --- Speed
-
-
-def single(structure, number):
-    structure.update(number % 1000)
-
-
-def batch(structure, number):
-    structure.update(np.arange(number, number + BATCH) % 1000)
-
-
-def read(structure, number):
-    structure.estimate(number % 1000)
-    structure.advance()
-
-
-def read_many(structure, number):
-    structure.estimate(np.arange(number, number + BATCH) % 1000)
-    structure.advance()
-
-
-WORK = {
-    "one update": single,
-    f"an update of {BATCH}": batch,
-    "one read, and a step": read,
-    f"a read of {BATCH}, and a step": read_many,
-}
-
-
-def make(path, sync):
-    given = {"width": 1024, "depth": 5, "hash_seed": 1, "horizon": 2**40, "privacy": fg.Zcdp(0.5)}
-    return fg.CountSketch(**given) if path is None else fg.open(path, fg.CountSketch, sync=sync, **given)
-
-
-def rate(structure, work):
-    """Calls a second."""
-    calls, start = 0, time.perf_counter()
-    while time.perf_counter() - start < SECONDS:
-        for _ in range(10):
-            work(structure, calls)
-            calls += 1
-    return calls / (time.perf_counter() - start)
-
-
-def speed(folder, _):
-    places = {"disk": folder}
-    scratch = None
-    if MEMORY.is_dir():
-        scratch = tempfile.TemporaryDirectory(dir=MEMORY)
-        places["memory"] = Path(scratch.name)
-    ways = {"no store": (None, None)}
-    for place, where in places.items():
-        for sync in ("reads", "always"):
-            ways[f"{sync}, {place}"] = (where, sync)
-    rows = []
-    for number, (name, work) in enumerate(WORK.items()):
-        rates = {way: [] for way in ways}
-        made = {way: make(where and where / f"{number}-{sync}.fg", sync) for way, (where, sync) in ways.items()}
-        # In turn, so that what else the machine does meets all of them.
-        for _ in range(ROUNDS):
-            for way, structure in made.items():
-                rates[way].append(rate(structure, work))
-        for structure in made.values():
-            structure.close()
-        found = {way: statistics.median(values) for way, values in rates.items()}
-        base = found.pop("no store")
-        slower = {way: base / value for way, value in found.items()}
-        shown = {way: f"{times:.1f}" if times < 9.95 else f"{times:,.0f}" for way, times in slower.items()}
-        rows.append([name, f"{base:,.0f}", *(f"{value:,.0f} (1/{shown[way]})" for way, value in found.items())])
-    if scratch:
-        scratch.cleanup()
-    head = ["calls a second", "no store", *(f'`"{way.split(",")[0]}"`, {way.split(", ")[1]}' for way in list(ways)[1:])]
-    return table(head, rows)
 
 
 # --- Opening
@@ -152,16 +66,7 @@ def opening(folder, _):
     return table(["cells", "calls in the journal", "state, MB", "journal, MB", "to open, ms"], rows)
 
 
-BLOCKS = {"kills": kills, "speed": speed, "opening": opening}
-
-
-def put(text, name, block):
-    begin = BEGIN.format(name)
-    before, found, rest = text.partition(begin + "\n")
-    _, end, after = rest.partition(END)
-    if not found or not end:
-        sys.exit(f"{DOCS} has no block {begin} ... {END}")
-    return f"{before}{found}\n{block}\n{end}{after}"
+BLOCKS = {"kills": kills, "opening": opening}
 
 
 def main():
@@ -177,7 +82,7 @@ def main():
             block = BLOCKS[name](Path(folder), options)
         print(f"{name}\n\n{block}")
         if options.write:
-            DOCS.write_text(put(DOCS.read_text(encoding="utf-8"), name, block), encoding="utf-8")
+            write_block(DOCS / "reliability.md", BEGIN.format(name), block)
 
 
 if __name__ == "__main__":

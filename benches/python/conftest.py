@@ -6,11 +6,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
+from _report import Times, one_round
 
 import fastgame as fg
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
+
+    from pytest_benchmark.fixture import BenchmarkFixture
 
 #: Long enough for any number of rounds.
 HORIZON = 1 << 62
@@ -42,3 +46,44 @@ def counter() -> fg.ContinualCounter:
 def rng() -> np.random.Generator:
     """The generator of the inputs, and of numpy's side."""
     return np.random.default_rng(1)
+
+
+def one_cell_each(cells: np.ndarray, size: int) -> sp.csr_array:
+    """Updates of a vector, each of one cell, by one."""
+    return sp.csr_array((np.ones(cells.size), cells, np.arange(cells.size + 1)), shape=(cells.size, size))
+
+
+@pytest.fixture
+def turns(benchmark: BenchmarkFixture) -> Callable[..., Times]:
+    """Times calls that are compared: every round runs each of them, so that what slows one slows all.
+
+    A function of the calls by name. A round runs each `loops` times (or as often as that says for it), in the order
+    given; `before` runs once a round and is not timed. The JSON of pytest-benchmark has the seconds of every call and
+    round in `extra_info`, beside `count`, how many things a call does, and whatever else is given (of a function, what
+    it says at the end); `scripts/_report.py` reads it. What pytest-benchmark itself prints is the time of a round.
+    """
+
+    def run(
+        calls: Mapping[str, Callable[[], object]],
+        *,
+        rounds: int = 11,
+        before: Callable[[], object] = lambda: None,
+        loops: int | Mapping[str, int] = 1,
+        warm: int = 1,
+        count: int = 1,
+        **found: object,
+    ) -> Times:
+        seconds: dict[str, list[float]] = {}
+
+        def prepare() -> tuple[tuple[object, ...], dict[str, object]]:
+            before()
+            return (calls, seconds, loops), {}
+
+        benchmark.pedantic(one_round, setup=prepare, rounds=rounds, warmup_rounds=warm)
+        # The first ones warmed up.
+        times = Times({name: values[-rounds:] for name, values in seconds.items()})
+        found = {name: what() if callable(what) else what for name, what in found.items()}
+        benchmark.extra_info.update(found, seconds=times.seconds, count=count)
+        return times
+
+    return run

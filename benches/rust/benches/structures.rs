@@ -1,4 +1,4 @@
-//! Joins, sketches and range counters: a release, an update, and what they cannot be cheaper than.
+//! Updates of joins and sketches, boxes of range counters. (Releases of joins are in `joins.rs`.)
 //!
 //! `cargo bench -p fastgame-bench --bench structures`.
 
@@ -9,7 +9,6 @@ use criterion::measurement::WallTime;
 use criterion::{BenchmarkGroup, BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use fastgame_bench::generator;
 use fastgame_core::{ContinualVector, CountSketch, JoinSize, RangeBuilder, RangeShape, Side, Weights, Zcdp};
-use rand_distr::{Distribution, StandardNormal};
 
 const HORIZON: u64 = 1 << 20;
 
@@ -21,30 +20,6 @@ fn group<'a>(criterion: &'a mut Criterion, name: &str) -> BenchmarkGroup<'a, Wal
 
 fn budget() -> Zcdp {
     Zcdp::new(0.5).expect("a budget that is allowed")
-}
-
-/// A release at each step reads all cells of both sides: one and a half normals a cell, on average over steps (as many
-/// sweeps split at a level that is known as at one that is not).
-fn joins(criterion: &mut Criterion) {
-    let mut group = group(criterion, "join");
-    let mut rng = generator(1);
-    let mut join = JoinSize::builder(HORIZON, budget()).depth(5).width(4096).build().expect("allowed parameters");
-    let cells = 2 * 5 * 4096;
-    group.throughput(Throughput::Elements(cells));
-    group.bench_function("release, depth 5, width 4096", |bencher| {
-        bencher.iter(|| {
-            join.advance(join.vector().now() + 1).expect("a step that is not past");
-            black_box(join.estimate(&mut rng).expect("a generator that works"))
-        });
-    });
-    group.bench_function("as many normals", |bencher| {
-        let mut normals = vec![0.0f64; cells as usize * 3 / 2];
-        bencher.iter(|| {
-            normals.fill_with(|| StandardNormal.sample(&mut rng));
-            black_box(normals.last().copied())
-        });
-    });
-    group.finish();
 }
 
 /// An update of a side does what one of a CountSketch does.
@@ -93,5 +68,5 @@ fn ranges(criterion: &mut Criterion) {
     group.finish();
 }
 
-criterion_group!(benches, joins, updates, ranges);
+criterion_group!(benches, updates, ranges);
 criterion_main!(benches);

@@ -9,6 +9,8 @@
 //! none of them holds counters, rounds to a lattice, checks indices, or can hand its draws to a journal. A release
 //! of `fastgame` does all of that, so ratios err on the side of the baselines.
 
+pub mod turns;
+
 use chacha20::ChaCha12Rng;
 use fastgame_core::rand_core::{Rng, SeedableRng};
 use fastgame_core::{ContinualVector, Zcdp};

@@ -1,13 +1,17 @@
-//! Runs one hot path: `fastgame-bench PATH OPERATIONS`.
+//! Runs one hot path: `fastgame-bench PATH OPERATIONS`, or as often as asked: `fastgame-bench PATH -` reads numbers of
+//! operations, a line each, and answers each with a line when they are done.
 //!
 //! The set-up is the same for every number of operations, so the difference of two runs is the cost of the
 //! operations alone. `make bench-check` runs this under callgrind; the paths and their units are listed there.
 
 use std::hint::black_box;
+use std::io::Write;
 
 use chacha20::ChaCha12Rng;
 use fastgame_bench::{Access, CELLS, Floor, LevelByLevel, Pattern, Walk, below, generator, vector};
+use fastgame_core::rand_core::Rng;
 use fastgame_core::{Cells, ContinualCounter, ContinualVector, CountSketch, Mechanism, PureDp, Rows, Weights, Zcdp};
+use rand_distr::{Distribution, StandardNormal};
 
 type Failure = Box<dyn std::error::Error>;
 
@@ -20,13 +24,28 @@ fn main() -> Result<(), Failure> {
     let [path, operations] = arguments.as_slice() else {
         return Err("usage: fastgame-bench PATH OPERATIONS".into());
     };
-    run(path, operations.parse()?)
+    if operations != "-" {
+        return run(path, operations.parse()?);
+    }
+    for line in std::io::stdin().lines() {
+        run(path, line?.parse()?)?;
+        writeln!(std::io::stdout(), "done")?;
+    }
+    Ok(())
 }
 
 fn run(path: &str, operations: usize) -> Result<(), Failure> {
     let parts: Vec<&str> = path.split('/').collect();
     let mut rng = generator(7);
     match parts.as_slice() {
+        ["words"] => {
+            black_box((0..operations).fold(0, |sum, _| sum ^ rng.next_u64()));
+            Ok(())
+        }
+        ["normals"] => {
+            black_box((0..operations).map(|_| normal(&mut rng)).sum::<f64>());
+            Ok(())
+        }
         ["update", what] => update(what, operations),
         ["sketch", what] => sketch(what, operations, &mut rng),
         ["sweep", log_horizon] => sweep(log_horizon.parse()?, operations, &mut rng),
@@ -38,6 +57,10 @@ fn run(path: &str, operations: usize) -> Result<(), Failure> {
         }
         _ => Err("no such path".into()),
     }
+}
+
+fn normal(rng: &mut ChaCha12Rng) -> f64 {
+    StandardNormal.sample(rng)
 }
 
 /// An operation is the read of one cell.

@@ -16,6 +16,7 @@
 //! one row are fetched side by side, where a single key's would have the processor wait for one after the other.
 
 use alloc::boxed::Box;
+use alloc::vec;
 use alloc::vec::Vec;
 use core::hash::Hasher as _;
 use core::ops::BitXorAssign;
@@ -207,11 +208,11 @@ impl Tabulation {
     }
 }
 
-/// How many keys are hashed at once: so many that the processor waits for many cells of a row at the same time, so few
-/// that their hashes stay in the nearest cache.
-pub(crate) const BLOCK: usize = 256;
-/// Up to this many keys get by with small buffers, which are sooner cleared.
-const FEW: usize = 8;
+/// How many keys are hashed at once: so many that the processor waits for many cells of a row at the same time and finds some
+/// of them near from the keys before, so few that their hashes stay in a core's own cache.
+pub(crate) const BLOCK: usize = 4096;
+/// Up to this many keys get by with buffers on the stack.
+const FEW: usize = 16;
 
 /// Where a key goes in one row: a bucket and a sign.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -276,7 +277,7 @@ impl HashFamily {
         if keys.len() <= FEW {
             self.rows_within(keys, &mut [Wide::default(); FEW], &mut [0; FEW], visit);
         } else {
-            self.rows_within(keys, &mut [Wide::default(); BLOCK], &mut [0; BLOCK], visit);
+            self.rows_within(keys, &mut vec![Wide::default(); keys.len()], &mut vec![0; keys.len()], visit);
         }
     }
 
@@ -296,9 +297,13 @@ impl HashFamily {
             let first = pass * self.rows_per_pass;
             for row in first..self.depth.min(first + self.rows_per_pass) {
                 let shift = (row - first) as u32 * field_bits;
-                if shift < 64 {
+                if shift + field_bits <= 64 {
+                    for (place, Wide([low, _])) in places.iter_mut().zip(&*hashes) {
+                        *place = (low >> shift) as u32 & mask;
+                    }
+                } else if shift < 64 {
                     for (place, Wide([low, high])) in places.iter_mut().zip(&*hashes) {
-                        *place = (low >> shift | high << 1 << (63 - shift)) as u32 & mask;
+                        *place = (low >> shift | high << (64 - shift)) as u32 & mask;
                     }
                 } else {
                     for (place, Wide([_, high])) in places.iter_mut().zip(&*hashes) {

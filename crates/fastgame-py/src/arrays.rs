@@ -3,7 +3,7 @@
 
 use fastgame_core::Error;
 use numpy::{
-    Element, IntoPyArray, PyArray1, PyArrayDescrMethods, PyArrayMethods, PyUntypedArray, PyUntypedArrayMethods,
+    Element, IntoPyArray, PyArrayDescrMethods, PyArrayDyn, PyArrayMethods, PyUntypedArray, PyUntypedArrayMethods,
 };
 use pyo3::exceptions::{PyAttributeError, PyOverflowError, PyTypeError, PyValueError};
 use pyo3::intern;
@@ -46,6 +46,14 @@ impl Integers {
     }
 }
 
+/// A thing of another module, looked up once.
+macro_rules! imported {
+    ($py:expr, $module:literal, $name:literal) => {{
+        static THING: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+        THING.import($py, $module, $name)
+    }};
+}
+
 fn numpy_module(py: Python<'_>) -> PyResult<&Bound<'_, PyModule>> {
     static MODULE: PyOnceLock<Py<PyModule>> = PyOnceLock::new();
     MODULE.get_or_try_init(py, || py.import("numpy").map(Bound::unbind)).map(|module| module.bind(py))
@@ -85,10 +93,10 @@ impl<'py> FromPyObject<'_, 'py> for ErrorFlag {
 /// `object` as an array of any type, of numpy's own class.
 pub(crate) fn as_array<'py>(object: &Bound<'py, PyAny>, name: &str) -> PyResult<Bound<'py, PyUntypedArray>> {
     let py = object.py();
-    let numpy = numpy_module(py)?;
-    if object.get_type().is(&numpy.getattr(intern!(py, "ndarray"))?) {
-        return Ok(object.clone().cast_into::<PyUntypedArray>()?);
+    if let Ok(array) = object.cast_exact::<PyUntypedArray>() {
+        return Ok(array.clone());
     }
+    let numpy = numpy_module(py)?;
     // Of a subclass first, so that a mask is seen, also that of an array inside of another object.
     let array = numpy.call_method1(intern!(py, "asanyarray"), (object,)).map_err(|error| no_array(py, error, name))?;
     if is_masked(&array)? {
@@ -99,9 +107,7 @@ pub(crate) fn as_array<'py>(object: &Bound<'py, PyAny>, name: &str) -> PyResult<
 
 /// Whether an object is a masked array.
 fn is_masked(object: &Bound<'_, PyAny>) -> PyResult<bool> {
-    let py = object.py();
-    let masked = numpy_module(py)?.getattr(intern!(py, "ma"))?.getattr(intern!(py, "MaskedArray"))?;
-    object.get_type().is_subclass(&masked)
+    object.get_type().is_subclass(imported!(object.py(), "numpy.ma", "MaskedArray")?)
 }
 
 fn masked(name: &str) -> PyErr {
@@ -128,6 +134,9 @@ fn no_array(py: Python<'_>, error: PyErr, name: &str) -> PyErr {
 /// Sequences of other kinds as lists, which numpy makes of them anyway; arrays, and what numpy can read at once, as they
 /// are.
 fn listed<'py>(object: &Bound<'py, PyAny>, name: &str) -> PyResult<Bound<'py, PyAny>> {
+    if object.is_exact_instance_of::<PyUntypedArray>() {
+        return Ok(object.clone());
+    }
     let kind = object.get_type();
     if kind.hasattr(intern!(object.py(), "as_py"))? {
         // Arrow's scalars; numpy would take the letters of a text for numbers.
@@ -198,21 +207,27 @@ fn refuse_hidden(object: &Bound<'_, PyAny>, name: &str, what: &str, depth: usize
 /// The elements as `T`, in C order, in memory of our own.
 pub(crate) fn copy_out<T: Element + Copy>(array: &Bound<'_, PyUntypedArray>) -> PyResult<Vec<T>> {
     let py = array.py();
+    if let Ok(native) = array.cast::<PyArrayDyn<T>>()
+        && native.is_c_contiguous()
+        && native.is_aligned()
+    {
+        return Ok(native.to_vec()?);
+    }
     // A copy made by numpy is aligned, contiguous and in native byte order, whatever the original was.
-    let native = array.dtype().is_equiv_to(&T::get_dtype(py)) && array.is_c_contiguous() && array.is_aligned();
-    let array = if native && array.ndim() == 1 {
-        array.as_any().clone()
+    let copy = || array.call_method1(intern!(py, "astype"), (T::get_dtype(py), intern!(py, "C")));
+    let copy = if array.dtype().itemsize() <= size_of::<T>() {
+        copy()
     } else {
         // What only a wider float can hold becomes infinity, which is refused as such, without numpy's warning.
         let quiet = PyDict::new(py);
         quiet.set_item(intern!(py, "over"), intern!(py, "ignore"))?;
         let quiet = numpy_module(py)?.call_method(intern!(py, "errstate"), (), Some(&quiet))?;
         quiet.call_method0(intern!(py, "__enter__"))?;
-        let copy = array.call_method1(intern!(py, "astype"), (T::get_dtype(py), "C"));
+        let copy = copy();
         quiet.call_method1(intern!(py, "__exit__"), (py.None(), py.None(), py.None()))?;
-        copy?.call_method0(intern!(py, "ravel"))?
+        copy
     };
-    Ok(array.cast_into::<PyArray1<T>>()?.to_vec()?)
+    Ok(copy?.cast_into::<PyArrayDyn<T>>()?.to_vec()?)
 }
 
 pub(crate) fn type_name(object: &Bound<'_, PyAny>) -> String {
@@ -221,7 +236,19 @@ pub(crate) fn type_name(object: &Bound<'_, PyAny>) -> String {
 
 /// Whether an object is one of numpy's truth values, which some versions convert to integers.
 pub(crate) fn is_numpy_bool(object: &Bound<'_, PyAny>) -> PyResult<bool> {
-    object.is_instance(&numpy_module(object.py())?.getattr(intern!(object.py(), "bool_"))?)
+    object.is_instance(imported!(object.py(), "numpy", "bool_")?)
+}
+
+/// Whether an object is one of numpy's integers, among which numpy counts durations. By the type, as in `sequence_list`.
+pub(crate) fn is_numpy_integer(object: &Bound<'_, PyAny>) -> PyResult<bool> {
+    let (py, kind) = (object.py(), object.get_type());
+    Ok(kind.is_subclass(imported!(py, "numpy", "integer")?)?
+        && !kind.is_subclass(imported!(py, "numpy", "timedelta64")?)?)
+}
+
+/// What `operator.index` makes of an object: Python's integer, for what stands for one.
+pub(crate) fn index<'py>(object: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    imported!(object.py(), "operator", "index")?.call1((object,))
 }
 
 /// Whether an object is a truth value, an array, or one of numpy's scalars that is no real number: they convert to
@@ -231,11 +258,9 @@ fn is_no_number(object: &Bound<'_, PyAny>) -> PyResult<bool> {
     if object.is_instance_of::<PyBool>() || object.cast::<PyUntypedArray>().is_ok() {
         return Ok(true);
     }
-    let numpy = numpy_module(py)?;
-    let is = |class: &Bound<'_, PyString>| object.is_instance(&numpy.getattr(class)?);
-    let real = || Ok::<bool, PyErr>(is(intern!(py, "integer"))? || is(intern!(py, "floating"))?);
-    // Durations are numpy's integers too.
-    Ok(is(intern!(py, "generic"))? && (!real()? || is(intern!(py, "timedelta64"))?))
+    Ok(object.is_instance(imported!(py, "numpy", "generic")?)?
+        && !is_numpy_integer(object)?
+        && !object.is_instance(imported!(py, "numpy", "floating")?)?)
 }
 
 /// What to do with an integer beyond 64 bits.
@@ -277,14 +302,49 @@ pub(crate) fn with_room<T>(count: usize) -> PyResult<Vec<T>> {
     Ok(vector)
 }
 
+/// One of Python's own integers, if it is one and of 64 bits.
+fn plain_integer(object: &Bound<'_, PyAny>) -> Option<i64> {
+    if object.is_exact_instance_of::<PyInt>() { object.extract().ok() } else { None }
+}
+
+/// The same of numbers, if a float holds it. Numpy's scalar of that size is a Python float too.
+fn plain_number(object: &Bound<'_, PyAny>) -> Option<f64> {
+    let is_plain = object.is_exact_instance_of::<PyFloat>()
+        || object.is_exact_instance_of::<PyInt>()
+        || imported!(object.py(), "numpy", "float64").is_ok_and(|class| object.get_type().is(class));
+    if is_plain { object.extract().ok() } else { None }
+}
+
+/// A number, or a list or tuple of nothing but such, which are read without numpy: that takes a microsecond for the smallest.
+fn plain<T>(object: &Bound<'_, PyAny>, read: fn(&Bound<'_, PyAny>) -> Option<T>) -> Option<Numbers<Vec<T>>> {
+    let mut values = Vec::new();
+    if let Ok(list) = object.cast_exact::<PyList>() {
+        values.reserve_exact(list.len());
+        for item in list {
+            values.push(read(&item)?);
+        }
+    } else if let Ok(tuple) = object.cast_exact::<PyTuple>() {
+        values.reserve_exact(tuple.len());
+        for item in tuple {
+            values.push(read(&item)?);
+        }
+    } else {
+        return Some(Numbers { values: vec![read(object)?], shape: Vec::new() });
+    }
+    Some(Numbers { shape: vec![values.len()], values })
+}
+
 /// Integers from a number, list or array of any integer type. Booleans and floats are refused.
 pub(crate) fn integers(object: &Bound<'_, PyAny>, name: &str, beyond: Beyond) -> PyResult<Numbers<Integers>> {
-    if object.is_exact_instance_of::<PyInt>()
-        && let Ok(value) = object.extract()
+    if let Some(Numbers { values, shape }) = plain(object, plain_integer) {
+        return Ok(Numbers { values: Integers::Signed(values), shape });
+    }
+    let py = object.py();
+    if is_numpy_integer(object)?
+        && let Some(value) = plain_integer(&index(object)?)
     {
         return Ok(Numbers { values: Integers::Signed(vec![value]), shape: Vec::new() });
     }
-    let py = object.py();
     let object = &listed(object, name)?;
     refuse_hidden(object, name, "integers", 0)?;
     let array = as_array(object, name)?;
@@ -318,8 +378,7 @@ pub(crate) fn integers(object: &Bound<'_, PyAny>, name: &str, beyond: Beyond) ->
 
 fn integer_elements(array: &Bound<'_, PyUntypedArray>, name: &str, beyond: Beyond) -> PyResult<Vec<i64>> {
     elements(array, name, "integers", |item, position| {
-        let operator = item.py().import(intern!(item.py(), "operator"))?;
-        let index = match operator.call_method1(intern!(item.py(), "index"), (item,)) {
+        let index = match index(item) {
             Ok(index) => index,
             Err(error) if error.is_instance_of::<PyTypeError>(item.py()) => return Ok(None),
             Err(error) => return Err(error),
@@ -336,10 +395,8 @@ fn integer_elements(array: &Bound<'_, PyUntypedArray>, name: &str, beyond: Beyon
 
 /// Floats from a number, list or array of any integer or float type. Booleans are refused.
 pub(crate) fn floats(object: &Bound<'_, PyAny>, name: &str) -> PyResult<Numbers<Vec<f64>>> {
-    if (object.is_exact_instance_of::<PyFloat>() || object.is_exact_instance_of::<PyInt>())
-        && let Ok(value) = object.extract()
-    {
-        return Ok(Numbers { values: vec![value], shape: Vec::new() });
+    if let Some(numbers) = plain(object, plain_number) {
+        return Ok(numbers);
     }
     let object = &listed(object, name)?;
     refuse_hidden(object, name, "numbers", 0)?;
@@ -351,8 +408,7 @@ pub(crate) fn floats(object: &Bound<'_, PyAny>, name: &str) -> PyResult<Numbers<
             Ok(value) => Ok(Some(value)),
             // An integer that no float holds is beyond every bound, and stays so.
             Err(error) if error.is_instance_of::<PyOverflowError>(item.py()) => {
-                let operator = item.py().import(intern!(item.py(), "operator"))?;
-                match operator.call_method1(intern!(item.py(), "index"), (item,)) {
+                match index(item) {
                     Ok(index) => Ok(Some(if index.lt(0)? { f64::MIN } else { f64::MAX })),
                     // A fraction of such integers, perhaps.
                     Err(_) => Ok(Some(if item.lt(0).unwrap_or(false) { f64::MIN } else { f64::MAX })),
@@ -394,15 +450,14 @@ fn not_converted(error: PyErr, object: &Bound<'_, PyAny>, name: &str, what: &str
 
 /// An integer parameter, from anything that Python takes for an integer. Booleans are refused.
 pub(crate) fn integer_parameter(object: &Bound<'_, PyAny>, name: &str) -> PyResult<i128> {
-    let py = object.py();
+    if let Some(value) = plain_integer(object) {
+        return Ok(value.into());
+    }
     let object = unwrapped(object)?;
     if is_no_number(&object)? {
         return Err(PyTypeError::new_err(format!("{name} must be an integer; {} was given", type_name(&object))));
     }
-    let index = py
-        .import(intern!(py, "operator"))?
-        .call_method1(intern!(py, "index"), (&object,))
-        .map_err(|error| not_converted(error, &object, name, "an integer"))?;
+    let index = index(&object).map_err(|error| not_converted(error, &object, name, "an integer"))?;
     // What is beyond 128 bits is beyond every range: its sign is all that a message needs.
     index.extract::<i128>().or_else(|_| Ok(if index.lt(0)? { i128::MIN } else { i128::MAX }))
 }

@@ -18,7 +18,7 @@ use pyo3::types::{
 use pyo3_arrow::PyChunkedArray;
 use pyo3_arrow::input::AnyArray;
 
-use crate::arrays::{as_array, copy_out, is_numpy_bool, sequence_list, type_name, with_room};
+use crate::arrays::{as_array, copy_out, index, is_numpy_bool, is_numpy_integer, sequence_list, type_name, with_room};
 
 /// Keys in owned memory. Integers that all are of one sign keep their plain form, which is the common and fast one.
 pub(crate) enum Keys {
@@ -68,6 +68,13 @@ fn null(position: Option<usize>) -> PyErr {
 
 /// Keys of any kind.
 pub(crate) fn keys(object: &Bound<'_, PyAny>, keyer: Keyer) -> PyResult<KeyColumn> {
+    // The common ones first: what follows asks a small batch more than its keys take.
+    if let Ok(array) = object.cast_exact::<PyUntypedArray>() {
+        return numpy(object, array, keyer);
+    }
+    if let Ok(list) = object.cast_exact::<PyList>() {
+        return one_by_one(list, keyer);
+    }
     if let Ok(columns) = object.cast::<PyTuple>() {
         return composite(columns, keyer);
     }
@@ -114,9 +121,11 @@ pub(crate) fn keys(object: &Bound<'_, PyAny>, keyer: Keyer) -> PyResult<KeyColum
 }
 
 fn one_by_one(list: &Bound<'_, PyList>, keyer: Keyer) -> PyResult<KeyColumn> {
-    let key = |(position, item): (usize, Bound<'_, PyAny>)| element(&item, Some(position), keyer);
-    let keys = Keys::Mixed(list.iter().enumerate().map(key).collect::<PyResult<_>>()?);
-    Ok(KeyColumn { keys, scalar: false })
+    let mut keys = Vec::with_capacity(list.len());
+    for (position, item) in list.iter().enumerate() {
+        keys.push(element(&item, Some(position), keyer)?);
+    }
+    Ok(KeyColumn { keys: Keys::Mixed(keys), scalar: false })
 }
 
 /// Asked of the type, as Python does: a pandas column answers to the names of its rows, whatever they are.
@@ -140,6 +149,10 @@ fn holds_objects(object: &Bound<'_, PyAny>) -> PyResult<bool> {
 /// The key of one Python value, if it is of a kind that keys have.
 fn single(object: &Bound<'_, PyAny>, keyer: Keyer, position: Option<usize>) -> PyResult<Option<Key>> {
     let py = object.py();
+    let is_plain_integer = object.is_exact_instance_of::<PyInt>();
+    if is_plain_integer && let Ok(value) = object.extract::<i64>() {
+        return Ok(Some(Key::from(value)));
+    }
     if let Ok(text) = object.cast::<PyString>() {
         let text = text.to_cow().map_err(|error| {
             if error.is_instance_of::<PyUnicodeEncodeError>(py) {
@@ -155,11 +168,7 @@ fn single(object: &Bound<'_, PyAny>, keyer: Keyer, position: Option<usize>) -> P
     if let Ok(bytes) = object.cast::<PyBytes>() {
         return Ok(Some(keyer.bytes(bytes.as_bytes())));
     }
-    if object.is_exact_instance_of::<PyInt>() {
-        if let Ok(value) = object.extract::<i64>() {
-            return Ok(Some(Key::from(value)));
-        }
-    } else {
+    if !is_plain_integer && !is_numpy_integer(object)? {
         if object.is_instance_of::<PyBool>() || is_numpy_bool(object)? {
             return Err(refuse("a bool", position));
         }
@@ -179,7 +188,7 @@ fn single(object: &Bound<'_, PyAny>, keyer: Keyer, position: Option<usize>) -> P
             return Ok(None);
         }
     }
-    let index = match py.import(intern!(py, "operator"))?.call_method1(intern!(py, "index"), (object,)) {
+    let index = match index(object) {
         Ok(index) => index,
         Err(error) if error.is_instance_of::<PyTypeError>(py) => return Ok(None),
         Err(error) => return Err(error),

@@ -19,7 +19,7 @@ use super::RangeShape;
 use super::boxes::Parts;
 use super::levels::{Axis, MAX_AXIS};
 use crate::error::{Error, Result, reserved};
-use crate::hash::{BLOCK, HashFamily, Key};
+use crate::hash::{HashFamily, Key};
 use crate::math::mix;
 use crate::sketch::{SketchShape, Weights, add_batch};
 
@@ -30,6 +30,8 @@ pub const MAX_COMPONENTS: usize = 1 << 16;
 
 /// Up to this many points are added one by one: blocks would have more to prepare.
 const FEW: usize = 8;
+/// So many points are added at once: few enough that what is known of them has room on the stack.
+const BLOCK: usize = 256;
 
 /// How a component is stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
