@@ -211,7 +211,7 @@ impl Tabulation {
 /// How many keys are hashed at once: so many that the processor waits for many cells of a row at the same time and finds some
 /// of them near from the keys before, so few that their hashes stay in a core's own cache.
 pub(crate) const BLOCK: usize = 4096;
-/// Up to this many keys get by with buffers that are not asked for.
+/// Up to this many keys get by with buffers on the stack.
 const FEW: usize = 16;
 
 /// Where a key goes in one row: a bucket and a sign.
@@ -297,9 +297,13 @@ impl HashFamily {
             let first = pass * self.rows_per_pass;
             for row in first..self.depth.min(first + self.rows_per_pass) {
                 let shift = (row - first) as u32 * field_bits;
-                if shift < 64 {
+                if shift + field_bits <= 64 {
+                    for (place, Wide([low, _])) in places.iter_mut().zip(&*hashes) {
+                        *place = (low >> shift) as u32 & mask;
+                    }
+                } else if shift < 64 {
                     for (place, Wide([low, high])) in places.iter_mut().zip(&*hashes) {
-                        *place = (low >> shift | high << 1 << (63 - shift)) as u32 & mask;
+                        *place = (low >> shift | high << (64 - shift)) as u32 & mask;
                     }
                 } else {
                     for (place, Wide([_, high])) in places.iter_mut().zip(&*hashes) {

@@ -3,7 +3,7 @@
 
 use fastgame_core::Error;
 use numpy::{
-    Element, IntoPyArray, PyArray1, PyArrayDescrMethods, PyArrayMethods, PyUntypedArray, PyUntypedArrayMethods,
+    Element, IntoPyArray, PyArrayDescrMethods, PyArrayDyn, PyArrayMethods, PyUntypedArray, PyUntypedArrayMethods,
 };
 use pyo3::exceptions::{PyAttributeError, PyOverflowError, PyTypeError, PyValueError};
 use pyo3::intern;
@@ -207,21 +207,27 @@ fn refuse_hidden(object: &Bound<'_, PyAny>, name: &str, what: &str, depth: usize
 /// The elements as `T`, in C order, in memory of our own.
 pub(crate) fn copy_out<T: Element + Copy>(array: &Bound<'_, PyUntypedArray>) -> PyResult<Vec<T>> {
     let py = array.py();
-    if let Ok(native) = array.cast::<PyArray1<T>>()
+    if let Ok(native) = array.cast::<PyArrayDyn<T>>()
         && native.is_c_contiguous()
         && native.is_aligned()
     {
         return Ok(native.to_vec()?);
     }
-    // A copy made by numpy is aligned, contiguous and in native byte order, whatever the original was. What only a wider
-    // float can hold becomes infinity, which is refused as such, without numpy's warning.
-    let quiet = PyDict::new(py);
-    quiet.set_item(intern!(py, "over"), intern!(py, "ignore"))?;
-    let quiet = numpy_module(py)?.call_method(intern!(py, "errstate"), (), Some(&quiet))?;
-    quiet.call_method0(intern!(py, "__enter__"))?;
-    let copy = array.call_method1(intern!(py, "astype"), (T::get_dtype(py), "C"));
-    quiet.call_method1(intern!(py, "__exit__"), (py.None(), py.None(), py.None()))?;
-    Ok(copy?.call_method0(intern!(py, "ravel"))?.cast_into::<PyArray1<T>>()?.to_vec()?)
+    // A copy made by numpy is aligned, contiguous and in native byte order, whatever the original was.
+    let copy = || array.call_method1(intern!(py, "astype"), (T::get_dtype(py), intern!(py, "C")));
+    let copy = if array.dtype().itemsize() <= size_of::<T>() {
+        copy()
+    } else {
+        // What only a wider float can hold becomes infinity, which is refused as such, without numpy's warning.
+        let quiet = PyDict::new(py);
+        quiet.set_item(intern!(py, "over"), intern!(py, "ignore"))?;
+        let quiet = numpy_module(py)?.call_method(intern!(py, "errstate"), (), Some(&quiet))?;
+        quiet.call_method0(intern!(py, "__enter__"))?;
+        let copy = copy();
+        quiet.call_method1(intern!(py, "__exit__"), (py.None(), py.None(), py.None()))?;
+        copy
+    };
+    Ok(copy?.cast_into::<PyArrayDyn<T>>()?.to_vec()?)
 }
 
 pub(crate) fn type_name(object: &Bound<'_, PyAny>) -> String {
@@ -233,11 +239,11 @@ pub(crate) fn is_numpy_bool(object: &Bound<'_, PyAny>) -> PyResult<bool> {
     object.is_instance(imported!(object.py(), "numpy", "bool_")?)
 }
 
-/// Whether an object is one of numpy's integers, among which numpy counts durations.
+/// Whether an object is one of numpy's integers, among which numpy counts durations. By the type, as in `sequence_list`.
 pub(crate) fn is_numpy_integer(object: &Bound<'_, PyAny>) -> PyResult<bool> {
-    let py = object.py();
-    Ok(object.is_instance(imported!(py, "numpy", "integer")?)?
-        && !object.is_instance(imported!(py, "numpy", "timedelta64")?)?)
+    let (py, kind) = (object.py(), object.get_type());
+    Ok(kind.is_subclass(imported!(py, "numpy", "integer")?)?
+        && !kind.is_subclass(imported!(py, "numpy", "timedelta64")?)?)
 }
 
 /// What `operator.index` makes of an object: Python's integer, for what stands for one.
@@ -301,20 +307,29 @@ fn plain_integer(object: &Bound<'_, PyAny>) -> Option<i64> {
     if object.is_exact_instance_of::<PyInt>() { object.extract().ok() } else { None }
 }
 
-/// The same of numbers, if a float holds it.
+/// The same of numbers, if a float holds it. Numpy's scalar of that size is a Python float too.
 fn plain_number(object: &Bound<'_, PyAny>) -> Option<f64> {
-    let is_plain = object.is_exact_instance_of::<PyFloat>() || object.is_exact_instance_of::<PyInt>();
+    let is_plain = object.is_exact_instance_of::<PyFloat>()
+        || object.is_exact_instance_of::<PyInt>()
+        || imported!(object.py(), "numpy", "float64").is_ok_and(|class| object.get_type().is(class));
     if is_plain { object.extract().ok() } else { None }
 }
 
-/// A number, or a list of nothing but such, which are read without numpy: that takes a microsecond for the smallest list.
+/// A number, or a list or tuple of nothing but such, which are read without numpy: that takes a microsecond for the smallest.
 fn plain<T>(object: &Bound<'_, PyAny>, read: fn(&Bound<'_, PyAny>) -> Option<T>) -> Option<Numbers<Vec<T>>> {
-    let Ok(list) = object.cast_exact::<PyList>() else {
+    let mut values = Vec::new();
+    if let Ok(list) = object.cast_exact::<PyList>() {
+        values.reserve_exact(list.len());
+        for item in list {
+            values.push(read(&item)?);
+        }
+    } else if let Ok(tuple) = object.cast_exact::<PyTuple>() {
+        values.reserve_exact(tuple.len());
+        for item in tuple {
+            values.push(read(&item)?);
+        }
+    } else {
         return Some(Numbers { values: vec![read(object)?], shape: Vec::new() });
-    };
-    let mut values = Vec::with_capacity(list.len());
-    for item in list {
-        values.push(read(&item)?);
     }
     Some(Numbers { shape: vec![values.len()], values })
 }
@@ -325,6 +340,11 @@ pub(crate) fn integers(object: &Bound<'_, PyAny>, name: &str, beyond: Beyond) ->
         return Ok(Numbers { values: Integers::Signed(values), shape });
     }
     let py = object.py();
+    if is_numpy_integer(object)?
+        && let Some(value) = plain_integer(&index(object)?)
+    {
+        return Ok(Numbers { values: Integers::Signed(vec![value]), shape: Vec::new() });
+    }
     let object = &listed(object, name)?;
     refuse_hidden(object, name, "integers", 0)?;
     let array = as_array(object, name)?;

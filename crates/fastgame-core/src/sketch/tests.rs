@@ -211,13 +211,37 @@ proptest! {
 #[test]
 fn batches_of_every_size_add_what_single_updates_add() {
     let edges = [(5, 18), (7, 13), (9, 10), (63, 0), (63, 1), (5, 12), (31, 3), (33, 3), (1, 18)];
-    let sizes = [0, 1, 2, 3, 7, 8, 9, 15, 16, 17, 31, 32, 33, 63, 64, 65, 127, 128, 129, 255, 256, 257, 512, 513, 1100];
+    let sizes = [
+        0,
+        1,
+        2,
+        3,
+        7,
+        8,
+        9,
+        15,
+        16,
+        17,
+        31,
+        32,
+        33,
+        63,
+        64,
+        65,
+        255,
+        256,
+        257,
+        BLOCK - 1,
+        BLOCK,
+        BLOCK + 1,
+        2 * BLOCK + 9,
+    ];
     for (depth, bits) in edges {
         let shape = shape(1 << bits, depth, 1000);
         let (mut sketch, mut naive) = (raw(shape), Naive::new(shape));
         let mut next = 0u64;
         for size in sizes {
-            let keys: Vec<u64> = (0..size).map(|i| next + i * i).collect();
+            let keys: Vec<u64> = (0..size as u64).map(|i| next + i * i).collect();
             let weights: Vec<i64> = (0..size as i64).map(|i| i % 1000 - 300).collect();
             sketch.update(&keys, Weights::Each(&weights)).unwrap();
             sketch.update(&keys, Weights::All(-7)).unwrap();
@@ -225,6 +249,23 @@ fn batches_of_every_size_add_what_single_updates_add() {
             next += 13;
         }
         assert!(sketch.counters == naive.cells(shape.width), "{depth} rows of 2^{bits}");
+    }
+}
+
+#[test]
+fn batches_of_every_size_estimate_what_single_keys_do() {
+    for depth in [3, 5] {
+        let mut sketch = builder(shape(1 << 9, depth, 1000)).build_exact().unwrap();
+        let keys: Vec<u64> = (0..2 * BLOCK as u64 + 9).map(|i| i * i).collect();
+        sketch.update(&keys, Weights::All(3)).unwrap();
+        let single: Vec<f64> = keys.iter().map(|&key| sketch.estimate(&[key], &mut rng()).unwrap()[0]).collect();
+        for size in [1, 16, 17, 300, BLOCK - 1, BLOCK, BLOCK + 1, keys.len()] {
+            assert_eq!(
+                sketch.estimate(&keys[..size], &mut rng()).unwrap(),
+                single[..size],
+                "{depth} rows, {size} keys"
+            );
+        }
     }
 }
 
