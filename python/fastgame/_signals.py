@@ -11,6 +11,14 @@ from collections.abc import Iterator
 _LATER = 0.05
 
 
+def _interrupt(number: int) -> None:
+    """Sends a signal to the main thread: a call there that waits would not notice one that another thread gets."""
+    if hasattr(signal, "pthread_kill"):
+        signal.pthread_kill(threading.main_thread().ident or 0, number)
+    else:
+        signal.raise_signal(number)
+
+
 @contextlib.contextmanager
 def waiting_signals(later: bool = False) -> Iterator[list[int]]:
     """Lets interruptions and requests to end wait until the block is done: their numbers, in a list.
@@ -38,6 +46,6 @@ def waiting_signals(later: bool = False) -> Iterator[list[int]]:
         for number, handler in before.items():
             signal.signal(number, handler)
         for one in dict.fromkeys(waiting if later else ()):
-            timer = threading.Timer(_LATER, signal.raise_signal, [one])
+            timer = threading.Timer(_LATER, _interrupt, [one])
             timer.daemon = True
             timer.start()

@@ -50,8 +50,14 @@ def formula(levels: int, protect: str) -> int:
     return levels // 2 + 1 if protect == "update" else max(1, levels)
 
 
-@pytest.mark.parametrize("protect", ["update", "lifetime"])
-@pytest.mark.parametrize("levels", LEVELS)
+def cases() -> list[Any]:
+    """All heights and units; there are many intervals of long trees."""
+    slow = {(5, "lifetime"), (6, "lifetime")}
+    pairs = [(levels, protect) for levels in LEVELS for protect in ("update", "lifetime")]
+    return [pytest.param(*pair, marks=[pytest.mark.slow] if pair in slow else []) for pair in pairs]
+
+
+@pytest.mark.parametrize(("levels", "protect"), cases())
 def test_the_formula_is_the_worst_of_all_linear_programs(levels: int, protect: str) -> None:
     assert worst(levels, protect) == pytest.approx(formula(levels, protect), abs=1e-7)
 

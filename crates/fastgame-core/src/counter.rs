@@ -4,7 +4,7 @@ use rand_core::TryCryptoRng;
 
 use crate::error::Result;
 use crate::lattice::Quantity;
-use crate::vector::{Builder, Cells, ContinualVector, Rows};
+use crate::vector::{Builder, ContinualVector, Rows};
 
 /// A counter that follows updates and can be released at any time step.
 ///
@@ -61,6 +61,6 @@ impl ContinualCounter {
     /// [`Error::Entropy`](crate::Error::Entropy) if the generator fails; nothing has been released then.
     pub fn release<R: TryCryptoRng + ?Sized>(&mut self, rng: &mut R) -> Result<f64> {
         // One cell was asked for, so one value comes.
-        Ok(self.0.release(Cells::<u64>::All, rng)?[0])
+        self.0.release_one(0u64, rng)
     }
 }

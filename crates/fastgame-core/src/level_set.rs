@@ -21,6 +21,7 @@ impl LevelSet {
         self.0.count_ones()
     }
 
+    #[cfg(test)]
     pub(crate) const fn contains(self, level: u32) -> bool {
         self.0 >> level & 1 == 1
     }
@@ -51,16 +52,10 @@ impl LevelSet {
         (bits != 0).then(|| bits.trailing_zeros())
     }
 
-    /// The greatest member `< level`.
-    pub(crate) const fn predecessor(self, level: u32) -> Option<u32> {
-        let below = self.0 & ((1 << level) - 1);
-        if below == 0 { None } else { Some(63 - below.leading_zeros()) }
-    }
-
-    /// The smallest member `> level`.
-    pub(crate) const fn successor(self, level: u32) -> Option<u32> {
-        let above = self.0 & !(u64::MAX >> (63 - level));
-        if above == 0 { None } else { Some(above.trailing_zeros()) }
+    /// The greatest member `<= level` and the smallest one above, for a level from the smallest member to below the greatest.
+    pub(crate) const fn around(self, level: u32) -> (u32, u32) {
+        let through = u64::MAX >> (63 - level);
+        (63 - (self.0 & through).leading_zeros(), (self.0 & !through).trailing_zeros())
     }
 }
 
@@ -79,8 +74,10 @@ mod tests {
             prop_assert_eq!(set.len() as usize, list.len());
             prop_assert_eq!(set.contains(level), list.contains(&level));
             prop_assert_eq!(set.rank(level) as usize, list.iter().filter(|&&j| j < level).count());
-            prop_assert_eq!(set.predecessor(level), list.iter().copied().filter(|&j| j < level).max());
-            prop_assert_eq!(set.successor(level), list.iter().copied().filter(|&j| j > level).min());
+            let (above, below) = (list.iter().rfind(|&&j| j <= level), list.iter().find(|&&j| j > level));
+            if let (Some(&above), Some(&below)) = (above, below) {
+                prop_assert_eq!(set.around(level), (above, below));
+            }
             for (index, &j) in list.iter().enumerate() {
                 prop_assert_eq!(set.select(index as u32), Some(j));
                 prop_assert_eq!(set.rank(j) as usize, index);
@@ -95,10 +92,8 @@ mod tests {
     #[test]
     fn the_ends_of_the_word_are_right() {
         let ends = LevelSet::EMPTY.with(0).with(62);
-        assert_eq!(ends.predecessor(0), None);
-        assert_eq!(ends.successor(62), None);
-        assert_eq!(ends.predecessor(62), Some(0));
-        assert_eq!(ends.successor(0), Some(62));
+        assert_eq!(ends.around(0), (0, 62));
+        assert_eq!(ends.around(61), (0, 62));
         assert_eq!(ends.through(62), ends);
         assert_eq!(ends.rank(62), 1);
     }

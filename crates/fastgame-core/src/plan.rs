@@ -7,7 +7,7 @@ use crate::calibration::{Calibration, Kind};
 use crate::error::{Error, Result};
 use crate::math::sqrt;
 use crate::mechanism::blt::BltProcess;
-use crate::mechanism::store::shared_bytes;
+use crate::mechanism::store::bytes_at_most;
 use crate::noise::laplace::Laplace;
 use crate::profile::FrequencyProfile;
 use crate::profile::law::RowLaw;
@@ -277,15 +277,12 @@ impl Plan {
     pub fn memory_at_most(&self, together: bool) -> u64 {
         let (path, head) = self.calibration.words_of_cell();
         let fixed = (FIXED_BYTES * (1 + self.blocks)).saturating_add(self.beside + self.beside_cells());
-        let counters_and_paths = self.size.saturating_mul(8 * (1 + path)).saturating_add(fixed);
+        let counters = self.size.saturating_mul(8).saturating_add(fixed);
         // A single cell is always read together with all the others.
         if together || self.size == 1 {
-            return counters_and_paths;
+            return self.size.saturating_mul(8 * path).saturating_add(counters);
         }
-        // The head; at most seven unused words, two of the group and its entry, for eight cells of which only one may have been
-        // read.
-        let bookkeeping = self.size.saturating_mul(8 * (head + 10));
-        counters_and_paths.saturating_add(bookkeeping).saturating_add(shared_bytes(head + path))
+        bytes_at_most(self.size, head, path).saturating_add(counters)
     }
 }
 

@@ -269,6 +269,7 @@ impl Builder {
             noise,
             journal: None,
             wanted: Vec::new(),
+            room: Vec::new(),
         })
     }
 
@@ -355,6 +356,8 @@ pub struct ContinualVector {
     journal: Option<Journal>,
     /// Room for the cells of a small read.
     wanted: Vec<u64>,
+    /// Room for one value.
+    room: Vec<f64>,
 }
 
 /// Shows public parameters only: neither counters nor noise.
@@ -642,6 +645,18 @@ impl ContinualVector {
         Ok(self.draw(cells, rng)?.commit())
     }
 
+    /// Releases one cell; see [`ContinualVector::release`]. Nothing is allocated.
+    ///
+    /// # Errors
+    /// As [`ContinualVector::release`].
+    pub fn release_one<I: Index, R: TryCryptoRng + ?Sized>(&mut self, cell: I, rng: &mut R) -> Result<f64> {
+        let mut values = self.draw(&[cell], rng)?.commit();
+        let value = values[0];
+        values.clear();
+        self.room = values;
+        Ok(value)
+    }
+
     /// Releases all cells; see [`ContinualVector::release`].
     ///
     /// # Errors
@@ -695,7 +710,9 @@ impl ContinualVector {
             Wanted::Range(start, _) => Request::Block(self.block_at(*start)),
             Wanted::Cells(cells) => Request::Cells(cells),
         };
-        let drawn = reserved(request.len(self.checked.size, &self.builder.blocks)).and_then(|values| {
+        let mut values = core::mem::take(&mut self.room);
+        let count = request.len(self.checked.size, &self.builder.blocks);
+        let drawn = values.try_reserve_exact(count).map_err(|_| Error::Memory).and_then(|()| {
             with_noise!(&mut self.noise, noise => noise.draw(request, step, &mut rng)).map(|()| values)
         });
         let drawn = if rng.failed() { Err(Error::Entropy) } else { drawn };

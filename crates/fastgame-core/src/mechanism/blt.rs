@@ -20,7 +20,8 @@ use super::{After, Drawn, Process};
 use crate::calibration::MAX_BUFFERS;
 use crate::calibration::blt::{Blt, Decay};
 use crate::math::{exp, ln_1p, sqrt};
-use crate::noise::gaussian::standard_normal;
+use crate::noise::Source;
+use crate::noise::gaussian::{fill, standard_normal};
 
 /// Numbers for each buffer; those beyond the number of buffers are zero.
 type Buffers = [f64; MAX_BUFFERS];
@@ -148,6 +149,14 @@ struct View<'a> {
     columns: &'a [f64],
 }
 
+/// The step of the last read: all stacks are of the same length.
+impl super::Head for u64 {
+    #[inline]
+    fn values(self, room: usize) -> usize {
+        room
+    }
+}
+
 /// What a read draws for one cell: the state after it, and the noise.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Reading {
@@ -160,8 +169,13 @@ impl Drawn for Reading {
     type Value = f64;
 
     #[inline]
-    fn values(&self) -> impl Iterator<Item = f64> + Clone {
+    fn values(&self) -> impl Iterator<Item = f64> {
         self.state[..self.buffers].iter().copied().chain([self.noise])
+    }
+
+    #[inline]
+    fn count(&self) -> usize {
+        self.buffers + 1
     }
 
     #[inline]
@@ -171,7 +185,7 @@ impl Drawn for Reading {
 }
 
 /// What a read has to draw.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Move {
     /// Nothing was read before: the state is zero.
     first: bool,
@@ -287,7 +301,12 @@ impl Process for BltProcess {
     type Head = u64;
     type Value = f64;
     type Move = Move;
+    /// The buffers of the last read.
+    type Loaded = (Move, Buffers);
     type Drawn = Reading;
+
+    /// Few: the factors of their jumps should still be there when they are drawn.
+    const BLOCK: usize = 8;
 
     #[inline]
     fn step(head: u64) -> u64 {
@@ -319,12 +338,23 @@ impl Process for BltProcess {
     }
 
     #[inline]
-    fn draw(&self, step_move: Move, value_at: impl Fn(u32) -> f64, rng: &mut impl Rng) -> Reading {
+    fn normals(&self, Move { skipped, .. }: Move) -> usize {
+        // As many as the covariance of a jump has columns, at most; a buffer without one is rare.
+        1 + self.jumps.get(skipped).map_or(0, |jump| jump.columns.len() / self.blt.buffers().max(1))
+    }
+
+    #[inline]
+    fn load(&self, step_move: Move, value_at: impl Fn(u32) -> f64) -> (Move, Buffers) {
         let mut state = [0.0; MAX_BUFFERS];
         if !step_move.first {
             (0..).zip(&mut state[..self.blt.buffers()]).for_each(|(rank, buffer)| *buffer = value_at(rank));
         }
-        self.step(step_move, &state, || standard_normal(rng))
+        (step_move, state)
+    }
+
+    #[inline]
+    fn draw(&self, (step_move, state): (Move, Buffers), source: &mut Source<'_, impl Rng>) -> Reading {
+        self.step(step_move, &state, || source.normal())
     }
 
     /// Cells side by side, buffer by buffer: the same linear map, with the normals in another order.
@@ -356,7 +386,7 @@ impl Process for BltProcess {
             let cells = start..len.min(start + CHUNK);
             let count = cells.len();
             for normals in &mut normals[..rank] {
-                normals[..count].iter_mut().for_each(|normal| *normal = standard_normal(rng));
+                fill(&mut normals[..count], rng);
             }
             z[..count].iter_mut().for_each(|z| *z = self.scale * standard_normal(rng));
             let mut total = z;

@@ -8,14 +8,18 @@ use alloc::vec::Vec;
 
 use rand_core::Rng;
 
-use super::store::{PackedStore, Record};
-use super::{After, Drawn, Process};
+use super::store::{PackedStore, Record, TOUCHED};
+use super::{After, Drawn, Head, Process};
 use crate::error::{Error, Result, reserved};
 use crate::journal::{self, Reader, VARINT, Write, unfit};
-use crate::noise::Stored;
+use crate::noise::gaussian::fill;
+use crate::noise::{Source, Stored};
 
 /// How many elements the buffers of a read keep room for between reads.
-pub(crate) const KEPT_CAPACITY: usize = 512;
+pub(crate) const KEPT_CAPACITY: usize = 2048;
+
+/// How many arrays of sweeps are kept for the next ones.
+const MOST_DROPPED: usize = 4;
 
 /// The cells of a read. The order of the draws is the order of the cells.
 #[derive(Clone, Copy, Debug)]
@@ -72,7 +76,7 @@ enum Past<'a, H, V> {
     Nothing,
 }
 
-impl<H: Stored, V: Stored> Past<'_, H, V> {
+impl<H: Head, V: Stored> Past<'_, H, V> {
     #[inline]
     fn head(&self) -> Option<H> {
         match self {
@@ -117,10 +121,33 @@ struct CellDraw<P: Process> {
     drawn: P::Drawn,
 }
 
+/// What is to be drawn for a cell on its own.
+struct Planned<P: Process> {
+    cell: u64,
+    /// Where its noise goes.
+    place: usize,
+    after: After<P::Head>,
+    is_new: bool,
+    normals: usize,
+    loaded: P::Loaded,
+}
+
+impl<P: Process> Default for Planned<P> {
+    fn default() -> Self {
+        let after = After { head: P::Head::default(), keep: 0 };
+        Self { cell: 0, place: 0, after, is_new: false, normals: 0, loaded: P::Loaded::default() }
+    }
+}
+
 /// A read between its draws and their commit.
 struct Pending<P: Process> {
     step: u64,
     cells: Vec<CellDraw<P>>,
+    /// The block of cells at hand, of which so many are to be drawn, and are marked.
+    planned: Vec<Planned<P>>,
+    marked: usize,
+    /// What is drawn for them.
+    normals: Vec<f64>,
     sweeps: Vec<SweepDraw<P>>,
     /// The noise asked for, in the order of the request.
     values: Vec<f64>,
@@ -128,6 +155,8 @@ struct Pending<P: Process> {
     repeats: Vec<(usize, u64)>,
     /// Room for the arrays of a sweep: empty.
     spare: Vec<Vec<P::Value>>,
+    /// Short arrays that sweeps have dropped, for the next ones: empty.
+    dropped: Vec<Vec<P::Value>>,
     /// Room for one stack.
     stack: Vec<P::Value>,
 }
@@ -156,13 +185,18 @@ impl<P: Process> CellNoise<P> {
         let pending = Pending {
             step: 0,
             cells: Vec::new(),
+            planned: Vec::new(),
+            marked: 0,
+            normals: Vec::new(),
             sweeps: Vec::new(),
             values: Vec::new(),
             repeats: Vec::new(),
             spare: Vec::new(),
+            dropped: Vec::new(),
             stack: Vec::new(),
         };
-        Self { process, size, blocks, cells: PackedStore::new(size), pending }
+        let cells = PackedStore::new(size);
+        Self { process, size, blocks, cells, pending }
     }
 
     /// Draws the noise of a read at `step`. The state is as before until `commit`; what a former draw left
@@ -198,10 +232,12 @@ impl<P: Process> CellNoise<P> {
         let shared = process.next(last, step).filter(|_| block.held < block.len);
         let mut arrays = core::mem::take(&mut pending.spare);
         for _ in 0..shared.map_or(0, |step_move| process.drawn(step_move)) {
-            arrays.push(reserved(block.len)?);
+            let mut array = pending.dropped.pop().unwrap_or_default();
+            array.try_reserve_exact(block.len).map_err(|_| Error::Memory)?;
+            arrays.push(array);
         }
-        // No cell has a record: all draw alike, or none does.
-        let alone = if block.held == 0 { shared } else { None };
+        // No cell has a record: all draw alike, or none does. One cell is not worth the preparation of a sweep.
+        let alone = shared.filter(|_| block.held == 0 && block.len > 1);
         if let Some(step_move) = alone {
             let stack = block.swept.as_ref().map_or(&[][..], |swept| &swept.stack);
             process.sweep(step_move, stack, block.len, &mut arrays, &mut pending.values, rng);
@@ -219,7 +255,8 @@ impl<P: Process> CellNoise<P> {
             let value = match step_move {
                 None => past.last(),
                 Some(step_move) => {
-                    let drawn = process.draw(step_move, |rank| past.value(rank), rng);
+                    let loaded = process.load(step_move, |rank| past.value(rank));
+                    let drawn = process.draw(loaded, &mut Source::new(&[], rng));
                     if own {
                         let after = process.after(step_move, past.head(), step);
                         pending.cells.push(CellDraw { cell, after, is_new: false, drawn });
@@ -250,40 +287,66 @@ impl<P: Process> CellNoise<P> {
     }
 
     fn draw_cells(&mut self, wanted: &[u64], rng: &mut impl Rng) -> Result<()> {
-        let Self { process, blocks, cells, pending, .. } = self;
+        let pending = &mut self.pending;
         pending.values.try_reserve(wanted.len()).map_err(|_| Error::Memory)?;
-        // A cell that is read alone cannot stand here twice.
-        let marking = wanted.len() > 1;
-        for &cell in wanted {
-            let block = &blocks[block_of(blocks, cell)];
-            let (record, mark) = cells.visit(cell);
-            let is_new = record.is_none();
-            let past = match (record, &block.swept) {
-                (Some(record), _) => Past::Own(record),
-                (None, Some(swept)) => Past::Swept(swept, (cell - block.start) as usize),
-                (None, None) => Past::Nothing,
-            };
-            let value = match process.next(past.head(), pending.step) {
-                None => P::noise(past.last()),
-                Some(_) if marking && mark.is_set() => {
-                    // Drawn at an earlier place of this request.
-                    pending.repeats.push((pending.values.len(), cell));
-                    f64::NAN
-                }
-                Some(step_move) => {
-                    let drawn = process.draw(step_move, |rank| past.value(rank), rng);
-                    let after = process.after(step_move, past.head(), pending.step);
-                    pending.cells.push(CellDraw { cell, after, is_new, drawn });
-                    if marking {
-                        // After the draw: a generator that panics leaves no mark behind.
-                        mark.set();
-                    }
-                    P::noise(drawn.last())
-                }
-            };
-            pending.values.push(value);
+        pending.cells.try_reserve(wanted.len()).map_err(|_| Error::Memory)?;
+        if pending.planned.len() < wanted.len().min(P::BLOCK) {
+            pending.planned.resize_with(wanted.len().min(P::BLOCK), Planned::default);
+        }
+        for cells in wanted.chunks(TOUCHED) {
+            self.cells.touch(cells);
+            for block in cells.chunks(P::BLOCK) {
+                // A cell that is read alone cannot stand there twice.
+                let normals = self.plan_cells(block, wanted.len() > 1);
+                self.draw_planned(normals, rng);
+            }
         }
         Ok(())
+    }
+
+    /// Looks up cells, and says how many normals their draws take.
+    #[inline]
+    fn plan_cells(&mut self, wanted: &[u64], marking: bool) -> usize {
+        let Self { process, blocks, cells, pending, .. } = self;
+        let Pending { step, planned, values, repeats, .. } = &mut *pending;
+        let (mut count, mut normals) = (0, 0);
+        for &cell in wanted {
+            let slot = &mut planned[count];
+            slot.cell = cell;
+            slot.place = values.len();
+            let (record, mark) = cells.visit(cell);
+            let known = match record {
+                Some(record) => plan(process, *step, Past::Own(record), slot),
+                None => plan(process, *step, past_of_new(blocks, cell), slot),
+            };
+            values.push(known.unwrap_or(f64::NAN));
+            if known.is_none() {
+                if marking && mark.set() {
+                    // Drawn at an earlier place of this request.
+                    repeats.push((slot.place, cell));
+                } else {
+                    normals += slot.normals;
+                    count += 1;
+                }
+            }
+        }
+        pending.marked = count;
+        normals
+    }
+
+    /// Draws for the cells that were looked up.
+    #[inline]
+    fn draw_planned(&mut self, normals: usize, rng: &mut impl Rng) {
+        let Self { process, pending, .. } = self;
+        pending.normals.resize(normals, 0.0);
+        fill(&mut pending.normals, rng);
+        let mut source = Source::new(&pending.normals, rng);
+        for planned in &pending.planned[..pending.marked] {
+            let drawn = process.draw(planned.loaded, &mut source);
+            pending.values[planned.place] = P::noise(drawn.last());
+            pending.cells.push(CellDraw { cell: planned.cell, after: planned.after, is_new: planned.is_new, drawn });
+        }
+        pending.marked = 0;
     }
 
     /// The cells that the pending read has drawn on their own, with the values.
@@ -303,11 +366,12 @@ impl<P: Process> CellNoise<P> {
     /// Makes the pending draws the state and hands out the noise, in the order of the request.
     pub(crate) fn commit(&mut self) -> &[f64] {
         let Self { blocks, cells, pending, .. } = self;
-        for CellDraw { cell, after, is_new, drawn } in pending.cells.drain(..) {
-            put(blocks, cells, &mut pending.stack, cell, after, is_new, drawn.values());
+        for CellDraw { cell, after, is_new, drawn } in &pending.cells {
+            put(blocks, cells, &mut pending.stack, *cell, *after, *is_new, drawn);
         }
-        for SweepDraw { block, after, mut drawn } in pending.sweeps.drain(..) {
-            put_sweep(&mut blocks[block], after, &mut drawn);
+        pending.cells.clear();
+        while let Some(SweepDraw { block, after, mut drawn }) = pending.sweeps.pop() {
+            put_sweep(&mut blocks[block], after, &mut drawn, &mut pending.dropped);
             pending.spare = drawn;
         }
         for (place, cell) in pending.repeats.drain(..) {
@@ -322,8 +386,14 @@ impl<P: Process> CellNoise<P> {
     /// Forgets the pending draws, and the values of the last commit.
     pub(crate) fn abandon(&mut self) {
         // Cells that were drawn in a block read carry no mark; to unmark them changes nothing.
-        for draw in &self.pending.cells {
-            self.cells.unmark(draw.cell);
+        let pending = &mut self.pending;
+        if pending.values.is_empty() && pending.cells.is_empty() && pending.sweeps.is_empty() && pending.marked == 0 {
+            return;
+        }
+        // Those that were marked, but not drawn: the generator has panicked.
+        let planned = pending.planned[..core::mem::take(&mut pending.marked)].iter().map(|planned| planned.cell);
+        for cell in pending.cells.iter().map(|draw| draw.cell).chain(planned) {
+            self.cells.unmark(cell);
         }
         self.pending.cells.clear();
         self.pending.sweeps.clear();
@@ -338,8 +408,7 @@ impl<P: Process> CellNoise<P> {
     /// At most so many bytes are what `record` writes.
     pub(crate) fn record_bytes(&self) -> usize {
         let word = <P::Value as Stored>::BYTES;
-        let of_cells: usize =
-            self.pending.cells.iter().map(|draw| VARINT + word * draw.drawn.values().count()).sum::<usize>();
+        let of_cells: usize = self.pending.cells.iter().map(|draw| VARINT + word * draw.drawn.count()).sum::<usize>();
         let of_sweeps =
             self.pending.sweeps.iter().map(|sweep| 1 + VARINT + word * sweep.drawn.iter().map(Vec::len).sum::<usize>());
         1 + VARINT + of_cells + of_sweeps.sum::<usize>()
@@ -412,7 +481,7 @@ impl<P: Process> CellNoise<P> {
                 return Err(unfit("all pieces of an image"));
             }
             let drawn = Self::values_of(process, after.keep as usize, process.drawn(step_move), limit, from)?;
-            put(blocks, cells, &mut pending.stack, cell, after, is_new, drawn.iter().copied());
+            put(blocks, cells, &mut pending.stack, cell, after, is_new, &drawn[..]);
         }
         Ok(())
     }
@@ -459,7 +528,7 @@ impl<P: Process> CellNoise<P> {
             Self::array_of(&self.process, rank, &mut array, block.len, limit, from)?;
             drawn.push(array);
         }
-        put_sweep(block, after, &mut drawn);
+        put_sweep(block, after, &mut drawn, &mut self.pending.dropped);
         Ok(())
     }
 
@@ -478,7 +547,7 @@ impl<P: Process> CellNoise<P> {
             if self.cells.get(cell).is_some() {
                 return Err(unfit("each cell once"));
             }
-            self.cells.replace(cell, head, 0, values.iter().copied());
+            self.cells.replace(cell, head, 0, &values[..]);
             block.held += 1;
         }
         Ok(())
@@ -617,16 +686,39 @@ impl<P: Process> CellNoise<P> {
     }
 }
 
+/// What a cell without a record keeps from its last read.
+fn past_of_new<H, V>(blocks: &[Block<H, V>], cell: u64) -> Past<'_, H, V> {
+    let block = &blocks[block_of(blocks, cell)];
+    block.swept.as_ref().map_or(Past::Nothing, |swept| Past::Swept(swept, (cell - block.start) as usize))
+}
+
+/// Plans what a read at `step` draws for a cell; or says the noise of the last read, if that was at this step.
+#[inline(always)]
+fn plan<P: Process>(
+    process: &mut P,
+    step: u64,
+    past: Past<'_, P::Head, P::Value>,
+    planned: &mut Planned<P>,
+) -> Option<f64> {
+    let last = past.head();
+    let Some(step_move) = process.next(last, step) else { return Some(P::noise(past.last())) };
+    planned.after = process.after(step_move, last, step);
+    planned.is_new = !matches!(past, Past::Own(_));
+    planned.normals = process.normals(step_move);
+    planned.loaded = process.load(step_move, |rank| past.value(rank));
+    None
+}
+
 /// Gives a cell the state after its own draw.
 #[inline]
-fn put<H: Stored, V: Stored>(
+fn put<H: Head, V: Stored>(
     blocks: &mut [Block<H, V>],
     cells: &mut PackedStore<H, V>,
     stack: &mut Vec<V>,
     cell: u64,
     after: After<H>,
     is_new: bool,
-    drawn: impl Iterator<Item = V> + Clone,
+    drawn: &(impl Drawn<Value = V> + ?Sized),
 ) {
     if !is_new {
         cells.replace(cell, after.head, after.keep, drawn);
@@ -638,8 +730,8 @@ fn put<H: Stored, V: Stored>(
     let i = (cell - block.start) as usize;
     let kept = block.swept.iter().flat_map(|swept| &swept.stack[..after.keep as usize]);
     stack.clear();
-    stack.extend(kept.map(|values| values[i]).chain(drawn));
-    cells.replace(cell, after.head, 0, stack.iter().copied());
+    stack.extend(kept.map(|values| values[i]).chain(drawn.values()));
+    cells.replace(cell, after.head, 0, &stack[..]);
     block.held += 1;
     if block.held == block.len {
         block.swept = None;
@@ -647,9 +739,14 @@ fn put<H: Stored, V: Stored>(
 }
 
 /// Gives the cells of a block without a record the state after their sweep.
-fn put_sweep<H: Copy, V>(block: &mut Block<H, V>, after: After<H>, drawn: &mut Vec<Vec<V>>) {
+fn put_sweep<H: Copy, V>(block: &mut Block<H, V>, after: After<H>, drawn: &mut Vec<Vec<V>>, dropped: &mut Vec<Vec<V>>) {
     let swept = block.swept.get_or_insert_with(|| Swept { head: after.head, stack: Vec::new() });
-    swept.stack.truncate(after.keep as usize);
+    for mut array in swept.stack.drain(after.keep as usize..) {
+        if array.capacity() <= KEPT_CAPACITY && dropped.len() < MOST_DROPPED {
+            array.clear();
+            dropped.push(array);
+        }
+    }
     swept.stack.append(drawn);
     swept.head = after.head;
 }

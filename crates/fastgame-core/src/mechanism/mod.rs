@@ -11,20 +11,25 @@ use alloc::vec::Vec;
 
 use rand_core::Rng;
 
-use crate::noise::Stored;
+use crate::noise::{Source, Stored};
 
 /// Noise of one cell over time, sampled where it is read. What a cell keeps between reads is a *head*, which is public (the
 /// step of its last read, and which values there are), and a stack of values, of which the last is the noise at that step. A
 /// read keeps the front of the stack and puts what it draws on top.
 pub(crate) trait Process {
     /// The public part of a cell's state.
-    type Head: Stored + PartialEq;
+    type Head: Head;
     /// What the stack is made of.
     type Value: Stored;
     /// What a read has to draw: a function of the head and the step, hence public.
     type Move: Copy;
+    /// A move with the values that it starts from.
+    type Loaded: Copy + Default;
     /// What a read draws for one cell.
-    type Drawn: Drawn<Value = Self::Value>;
+    type Drawn: Drawn<Value = Self::Value> + Copy;
+
+    /// How many cells of a read are looked up, drawn and written at a time.
+    const BLOCK: usize;
 
     /// The step of the last read.
     fn step(head: Self::Head) -> u64;
@@ -38,12 +43,17 @@ pub(crate) trait Process {
     /// How many values a move draws.
     fn drawn(&self, step_move: Self::Move) -> usize;
 
-    /// Draws what a move asks for. `value_at(rank)` reads the stack of the cell.
-    fn draw(&self, step_move: Self::Move, value_at: impl Fn(u32) -> Self::Value, rng: &mut impl Rng) -> Self::Drawn;
+    /// How many standard normals of a block a move takes; what else it needs comes from the generator.
+    fn normals(&self, step_move: Self::Move) -> usize;
+
+    /// What a draw depends on. `value_at(rank)` reads the stack of the cell.
+    fn load(&self, step_move: Self::Move, value_at: impl Fn(u32) -> Self::Value) -> Self::Loaded;
+
+    /// Draws what a move asks for.
+    fn draw(&self, loaded: Self::Loaded, source: &mut Source<'_, impl Rng>) -> Self::Drawn;
 
     /// Draws for `len` cells that share a move and whose stacks are `stack`, an array a rank: what goes on top onto `drawn`, as
     /// many arrays as the move draws, and the noise onto `noise`. There is room for all of it.
-    #[inline]
     fn sweep(
         &self,
         step_move: Self::Move,
@@ -52,13 +62,7 @@ pub(crate) trait Process {
         drawn: &mut [Vec<Self::Value>],
         noise: &mut Vec<f64>,
         rng: &mut impl Rng,
-    ) {
-        (0..len).for_each(|cell| {
-            let values = self.draw(step_move, |rank| stack[rank as usize][cell], rng);
-            drawn.iter_mut().zip(values.values()).for_each(|(array, value)| array.push(value));
-            noise.push(Self::noise(values.last()));
-        });
-    }
+    );
 
     /// The noise that the last value of a stack stands for.
     fn noise(value: Self::Value) -> f64;
@@ -76,15 +80,49 @@ pub(crate) trait Process {
     }
 }
 
+/// The public part of a cell's state.
+pub(crate) trait Head: Stored + PartialEq + Default {
+    /// How many values the stack has, where there is room for so many.
+    fn values(self, room: usize) -> usize;
+}
+
 /// What a read draws for one cell: values that go on top of its stack.
-pub(crate) trait Drawn: Copy {
-    type Value;
+pub(crate) trait Drawn {
+    type Value: Stored;
 
     /// In the order of the stack.
-    fn values(&self) -> impl Iterator<Item = Self::Value> + Clone;
+    fn values(&self) -> impl Iterator<Item = Self::Value>;
+
+    /// How many they are.
+    fn count(&self) -> usize;
 
     /// The last of them.
     fn last(&self) -> Self::Value;
+
+    /// Writes them one after the other, into as many words as they take.
+    #[inline]
+    fn write(&self, words: &mut [u64]) {
+        for (value, words) in self.values().zip(words.chunks_exact_mut(Self::Value::WORDS)) {
+            value.write(words);
+        }
+    }
+}
+
+/// Values that were drawn before.
+impl<V: Stored> Drawn for [V] {
+    type Value = V;
+
+    fn values(&self) -> impl Iterator<Item = V> {
+        self.iter().copied()
+    }
+
+    fn count(&self) -> usize {
+        self.len()
+    }
+
+    fn last(&self) -> V {
+        self[self.len() - 1]
+    }
 }
 
 /// What a read makes of a stack: it keeps the first `keep` values, and those that are drawn go on top.

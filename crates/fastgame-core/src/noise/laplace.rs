@@ -15,7 +15,7 @@ use alloc::vec::Vec;
 use rand_core::Rng;
 use rand_distr::{Distribution, Gamma};
 
-use super::{Law, Stored};
+use super::{Law, Source, Stored};
 use crate::error::{Error, Result};
 use crate::math::{ln, power_of_two};
 
@@ -92,14 +92,16 @@ impl Stored for GammaSums {
 impl Law for Laplace {
     type Sum = GammaSums;
 
+    const NORMALS: usize = 0;
+
     #[inline]
-    fn sum(&self, n: u32, rng: &mut impl Rng) -> GammaSums {
-        GammaSums { up: self.gamma(n, rng), down: self.gamma(n, rng) }
+    fn sum(&self, n: u32, source: &mut Source<'_, impl Rng>) -> GammaSums {
+        GammaSums { up: self.gamma(n, source.rng), down: self.gamma(n, source.rng) }
     }
 
     #[inline]
-    fn bridge(&self, p: u32, q: u32, total: GammaSums, rng: &mut impl Rng) -> GammaSums {
-        GammaSums { up: total.up * self.share(p, q, rng), down: total.down * self.share(p, q, rng) }
+    fn bridge(&self, p: u32, q: u32, total: GammaSums, source: &mut Source<'_, impl Rng>) -> GammaSums {
+        GammaSums { up: total.up * self.share(p, q, source.rng), down: total.down * self.share(p, q, source.rng) }
     }
 
     #[inline]

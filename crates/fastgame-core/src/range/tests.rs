@@ -1095,8 +1095,7 @@ fn a_median_for_each_rectangle_is_never_worse_than_one_of_sums_over_rectangles()
         let share = |rank: u32| f64::from(rank).powi(-exponent);
         let all: f64 = (1..=3000).map(share).sum();
         let counts: Vec<f64> = (1..=3000).map(|rank| (20_000.0 * share(rank) / all).round()).collect();
-        let normal =
-            |rng: &mut ChaCha12Rng| crate::noise::Law::sum(&crate::noise::gaussian::Gaussian::new(1.0), 1, rng);
+        let normal = |rng: &mut ChaCha12Rng| crate::noise::gaussian::standard_normal(rng);
         let asked: Vec<(usize, f64)> = (0..100).map(|i| ((i * 29 + 500) % 3000, 0.5 * normal(&mut rng))).collect();
         let truth: f64 = asked.iter().map(|&(i, weight)| weight * counts[i]).sum();
         let mut squares = [0.0; 3];

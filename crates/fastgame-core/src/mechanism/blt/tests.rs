@@ -117,7 +117,10 @@ impl Process for Faulty {
     type Head = u64;
     type Value = f64;
     type Move = Move;
+    type Loaded = (Move, Buffers);
     type Drawn = Reading;
+
+    const BLOCK: usize = BltProcess::BLOCK;
 
     fn step(head: u64) -> u64 {
         head
@@ -163,9 +166,17 @@ impl Process for Faulty {
         self.inner.is_possible(rank, value, limit)
     }
 
-    fn draw(&self, step_move: Move, value_at: impl Fn(u32) -> f64, rng: &mut impl Rng) -> Reading {
-        self.count_missed(step_move);
-        self.inner.draw(step_move, value_at, rng)
+    fn normals(&self, step_move: Move) -> usize {
+        self.inner.normals(step_move)
+    }
+
+    fn load(&self, step_move: Move, value_at: impl Fn(u32) -> f64) -> (Move, Buffers) {
+        self.inner.load(step_move, value_at)
+    }
+
+    fn draw(&self, loaded: (Move, Buffers), source: &mut Source<'_, impl Rng>) -> Reading {
+        self.count_missed(loaded.0);
+        self.inner.draw(loaded, source)
     }
 
     fn sweep(

@@ -226,7 +226,7 @@ fn the_exact_test_rejects_wrong_laws() {
 
 /// A law made of the Gaussian one with some of it replaced.
 macro_rules! wrong_law {
-    ($(#[$doc:meta])* $name:ident, sum($sum_law:ident, $n:ident, $sum_rng:ident) = $sum:expr,
+    ($(#[$doc:meta])* $name:ident, sum($sum_law:ident, $n:ident, $sum_source:ident) = $sum:expr,
      bridge($law:ident, $p:ident, $q:ident, $total:ident, $rng:ident) = $bridge:expr) => {
         $(#[$doc])*
         struct $name(Gaussian);
@@ -240,12 +240,14 @@ macro_rules! wrong_law {
         impl Law for $name {
             type Sum = f64;
 
-            fn sum(&self, $n: u32, $sum_rng: &mut impl Rng) -> f64 {
+            const NORMALS: usize = 1;
+
+            fn sum(&self, $n: u32, $sum_source: &mut Source<'_, impl Rng>) -> f64 {
                 let $sum_law = &self.0;
                 $sum
             }
 
-            fn bridge(&self, $p: u32, $q: u32, $total: f64, $rng: &mut impl Rng) -> f64 {
+            fn bridge(&self, $p: u32, $q: u32, $total: f64, $rng: &mut Source<'_, impl Rng>) -> f64 {
                 let $law = &self.0;
                 $bridge
             }
@@ -268,9 +270,9 @@ macro_rules! wrong_law {
 wrong_law! {
     /// A bridge without its variance; the draw is made and thrown away.
     FlatBridge,
-    sum(law, n, rng) = law.sum(n, rng),
-    bridge(law, p, q, total, rng) = {
-        law.bridge(p, q, total, rng);
+    sum(law, n, source) = law.sum(n, source),
+    bridge(law, p, q, total, source) = {
+        law.bridge(p, q, total, source);
         total * f64::from(p) / f64::from(p + q)
     }
 }
@@ -278,46 +280,46 @@ wrong_law! {
 wrong_law! {
     /// A bridge that takes its ends for one another.
     LopsidedBridge,
-    sum(law, n, rng) = law.sum(n, rng),
-    bridge(law, p, q, total, rng) = law.bridge(q, p, total, rng)
+    sum(law, n, source) = law.sum(n, source),
+    bridge(law, p, q, total, source) = law.bridge(q, p, total, source)
 }
 
 wrong_law! {
     /// All sums 3 % too wide.
     Wide,
-    sum(law, n, rng) = 1.03 * law.sum(n, rng),
-    bridge(law, p, q, total, rng) = {
+    sum(law, n, source) = 1.03 * law.sum(n, source),
+    bridge(law, p, q, total, source) = {
         let mean = total * f64::from(p) / f64::from(p + q);
-        mean + 1.03 * (law.bridge(p, q, total, rng) - mean)
+        mean + 1.03 * (law.bridge(p, q, total, source) - mean)
     }
 }
 
 wrong_law! {
     /// All sums 3 % too narrow.
     Narrow,
-    sum(law, n, rng) = 0.97 * law.sum(n, rng),
-    bridge(law, p, q, total, rng) = {
+    sum(law, n, source) = 0.97 * law.sum(n, source),
+    bridge(law, p, q, total, source) = {
         let mean = total * f64::from(p) / f64::from(p + q);
-        mean + 0.97 * (law.bridge(p, q, total, rng) - mean)
+        mean + 0.97 * (law.bridge(p, q, total, source) - mean)
     }
 }
 
 wrong_law! {
     /// The right variances from fair coins: covariances alone cannot tell.
     Coins,
-    sum(law, n, rng) = {
-        let plus = rng.next_u64() >> 63 == 1;
-        let size = sqrt(f64::from(n)) * law.sum(1, &mut Script { word: |_| word(0.5), used: 0 }) / normal(word(0.5));
+    sum(law, n, source) = {
+        let plus = source.rng.next_u64() >> 63 == 1;
+        let size = sqrt(f64::from(n)) * law.sum(1, &mut Source::new(&[], &mut Script { word: |_| word(0.5), used: 0 })) / normal(word(0.5));
         if plus { size } else { -size }
     },
-    bridge(law, p, q, total, rng) = law.bridge(p, q, total, rng)
+    bridge(law, p, q, total, source) = law.bridge(p, q, total, source)
 }
 
 wrong_law! {
     /// A mean of 2 % of the node scale.
     Shifted,
-    sum(law, n, rng) = law.sum(n, rng) + 0.02,
-    bridge(law, p, q, total, rng) = law.bridge(p, q, total, rng)
+    sum(law, n, source) = law.sum(n, source) + 0.02,
+    bridge(law, p, q, total, source) = law.bridge(p, q, total, source)
 }
 
 // ---------------------------------------------------------------------------------------------------------------

@@ -267,29 +267,31 @@ fn normal(variance: f64, rng: &mut impl Rng) -> f64 {
 impl Law for Faulty {
     type Sum = GammaSums;
 
-    fn sum(&self, n: u32, rng: &mut impl Rng) -> GammaSums {
+    const NORMALS: usize = 0;
+
+    fn sum(&self, n: u32, source: &mut Source<'_, impl Rng>) -> GammaSums {
         match self.fault {
-            Fault::Shape => self.law.sum(n + 1, rng),
-            Fault::Normal => GammaSums { up: normal(2.0 * B * B * f64::from(n), rng), down: 0.0 },
-            _ => self.law.sum(n, rng),
+            Fault::Shape => self.law.sum(n + 1, source),
+            Fault::Normal => GammaSums { up: normal(2.0 * B * B * f64::from(n), source.rng), down: 0.0 },
+            _ => self.law.sum(n, source),
         }
     }
 
-    fn bridge(&self, p: u32, q: u32, total: GammaSums, rng: &mut impl Rng) -> GammaSums {
+    fn bridge(&self, p: u32, q: u32, total: GammaSums, source: &mut Source<'_, impl Rng>) -> GammaSums {
         let mean = f64::from(p) / f64::from(p + q);
         match self.fault {
-            Fault::Swapped => self.law.bridge(q, p, total, rng),
-            Fault::OneMore => self.law.bridge(p + 1, q, total, rng),
-            Fault::OneMoreBelow => self.law.bridge(p, q + 1, total, rng),
+            Fault::Swapped => self.law.bridge(q, p, total, source),
+            Fault::OneMore => self.law.bridge(p + 1, q, total, source),
+            Fault::OneMoreBelow => self.law.bridge(p, q + 1, total, source),
             Fault::ValueOnly => {
-                let share = self.law.share(p, q, rng);
+                let share = self.law.share(p, q, source.rng);
                 GammaSums { up: total.up * share, down: total.down * share }
             }
             Fault::Flat => GammaSums { up: total.up * mean, down: total.down * mean },
             Fault::Normal => {
-                GammaSums { up: total.up * mean + normal(2.0 * B * B * mean * f64::from(q), rng), down: 0.0 }
+                GammaSums { up: total.up * mean + normal(2.0 * B * B * mean * f64::from(q), source.rng), down: 0.0 }
             }
-            _ => self.law.bridge(p, q, total, rng),
+            _ => self.law.bridge(p, q, total, source),
         }
     }
 
@@ -437,14 +439,14 @@ fn every_draw_ends_after_a_failing_generator() {
     // What FailStop feeds after a failure: a normal and a uniform word a gamma variable, no loop goes round twice.
     let after_failure = |left| Constant { word: FailStop::<'_, Dead>::AFTER_FAILURE, left };
     for n in 1..=63 {
-        check(law.sum(n, &mut after_failure(4)));
-        check(law.sum(n, &mut FailStop::new(&mut Dead)));
+        check(law.sum(n, &mut Source::new(&[], &mut after_failure(4))));
+        check(law.sum(n, &mut Source::new(&[], &mut FailStop::new(&mut Dead))));
     }
     for (p, q) in (1..=62).flat_map(|p| (1..=63 - p).map(move |q| (p, q))) {
-        check(law.bridge(p, q, total, &mut after_failure(8)));
+        check(law.bridge(p, q, total, &mut Source::new(&[], &mut after_failure(8))));
         let mut dead = Dead;
         let mut rng = FailStop::new(&mut dead);
-        let part = law.bridge(p, q, total, &mut rng);
+        let part = law.bridge(p, q, total, &mut Source::new(&[], &mut rng));
         check(part);
         assert!(rng.failed() && part.up <= total.up && part.down <= total.down);
     }
