@@ -269,6 +269,7 @@ impl Builder {
             noise,
             journal: None,
             wanted: Vec::new(),
+            adds: Vec::new(),
         })
     }
 
@@ -355,6 +356,8 @@ pub struct ContinualVector {
     journal: Option<Journal>,
     /// Room for the cells of a small read.
     wanted: Vec<u64>,
+    /// Room for the adds of a small update: empty.
+    adds: Vec<(u64, i64, usize)>,
 }
 
 /// Shows public parameters only: neither counters nor noise.
@@ -484,7 +487,7 @@ impl ContinualVector {
             on_excess: self.builder.on_excess,
             invalid: self.builder.invalid,
             row: Vec::new(),
-            adds: Vec::new(),
+            adds: core::mem::take(&mut self.adds),
             total: 0,
             dropped: 0,
         };
@@ -522,6 +525,11 @@ impl ContinualVector {
             }
         }
         self.apply(&batch)?;
+        // A small update leaves its room to the next one.
+        if batch.adds.capacity() <= KEPT_CAPACITY {
+            batch.adds.clear();
+            self.adds = batch.adds;
+        }
         Ok(batch.dropped)
     }
 
