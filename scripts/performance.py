@@ -617,7 +617,7 @@ def headline(benches):
             digits(update.ratio("numpy", "update")),
         ],
     ]
-    return table(["", "time", "beside", "which takes so often as long"], rows)
+    return table(["", "time", "beside", "times as long"], rows)
 
 
 BLOCKS = {
