@@ -1,7 +1,5 @@
 """``python -m fastgame``: the command line."""
 
-import sys
+from fastgame._cli import process
 
-from fastgame._cli import main
-
-sys.exit(main())
+process()

@@ -846,6 +846,23 @@ def _tell_state(structure: Any, is_again: bool, rows: int, outputs: int) -> None
     )
 
 
+def process() -> None:
+    """Runs the command line, and ends the process with its exit code.
+
+    At once, without what Python does at the end: threads of Arrow may abort the process there, after all was written
+    (apache/arrow#34314).
+    """
+    code = main()
+    try:
+        for stream in (sys.stdout, sys.stderr):
+            if stream is not None:
+                stream.flush()
+    except (OSError, ValueError):
+        # Full, or closed: said as Python says it.
+        sys.exit(code)
+    os._exit(code)
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the command line.
 
