@@ -232,7 +232,8 @@ impl<P: Process> CellNoise<P> {
         let shared = process.next(last, step).filter(|_| block.held < block.len);
         let mut arrays = core::mem::take(&mut pending.spare);
         for _ in 0..shared.map_or(0, |step_move| process.drawn(step_move)) {
-            let mut array = pending.dropped.pop().unwrap_or_default();
+            // No array with room for more cells than there are stays in a block.
+            let mut array = pending.dropped.pop().filter(|array| array.capacity() <= block.len).unwrap_or_default();
             array.try_reserve_exact(block.len).map_err(|_| Error::Memory)?;
             arrays.push(array);
         }
