@@ -290,7 +290,9 @@ impl<P: Process> CellNoise<P> {
     fn draw_cells(&mut self, wanted: &[u64], rng: &mut impl Rng) -> Result<()> {
         let pending = &mut self.pending;
         pending.values.try_reserve(wanted.len()).map_err(|_| Error::Memory)?;
-        pending.cells.try_reserve(wanted.len()).map_err(|_| Error::Memory)?;
+        // Each cell is drawn once at most, however often it stands there.
+        let most = wanted.len().min(self.size as usize);
+        pending.cells.try_reserve(most).map_err(|_| Error::Memory)?;
         if pending.planned.len() < wanted.len().min(P::BLOCK) {
             pending.planned.resize_with(wanted.len().min(P::BLOCK), Planned::default);
         }
