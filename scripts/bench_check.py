@@ -3,6 +3,7 @@
 
     python scripts/bench_check.py            # make bench-check: fails beyond 3 % of benches/instructions.json
     python scripts/bench_check.py --accept   # make bench-accept: writes that file
+    python scripts/bench_check.py --profile batch/random/62    # which functions the instructions of a path are in
 
 Every path runs twice with the same set-up and different numbers of operations; the difference, divided by the number
 of operations, is what one costs. One back end of the ChaCha generator is forced, so that the machine's vector
@@ -17,6 +18,7 @@ import concurrent.futures
 import json
 import os
 import platform
+import re
 import shutil
 import subprocess
 import sys
@@ -80,16 +82,41 @@ def build(backend: str | None = BACKEND, *, features: str = "") -> Path:
     return target / "release" / "fastgame-bench"
 
 
+def run(binary: Path, path: str, operations: int, out: Path) -> None:
+    """Runs a path under callgrind."""
+    command = ["valgrind", "--tool=callgrind", f"--callgrind-out-file={out}", str(binary), path, str(operations)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        sys.exit(f"{' '.join(command)} failed:\n{done.stdout}{done.stderr}")
+
+
 def count(binary: Path, path: str, operations: int) -> int:
     """The instructions of one run."""
     with tempfile.TemporaryDirectory() as directory:
         out = Path(directory) / "out"
-        command = ["valgrind", "--tool=callgrind", f"--callgrind-out-file={out}", str(binary), path, str(operations)]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-        if done.returncode != 0:
-            sys.exit(f"{' '.join(command)} failed:\n{done.stdout}{done.stderr}")
+        run(binary, path, operations, out)
         totals = [line for line in out.read_text().splitlines() if line.startswith(("totals:", "summary:"))]
         return int(totals[-1].split()[1])
+
+
+def profile(binary: Path, path: str) -> None:
+    """Prints the instructions an operation of each function, without those of what it calls."""
+    functions: dict[str, float] = {}
+    few, many = RUNS[path]
+    for operations, sign in ((few, -1), (many, 1)):
+        with tempfile.TemporaryDirectory() as directory:
+            out = Path(directory) / "out"
+            run(binary, path, operations, out)
+            command = ["callgrind_annotate", "--threshold=100", "--auto=no", str(out)]
+            lines = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
+        for line in lines:
+            # The number of instructions, its share, then file, function and object.
+            found = re.match(r"\s*([\d,]+) \([^)]*\)\s+[^:]*:(.*?)( \[.*)?$", line)
+            if found:
+                name = re.sub(r"^fastgame_core::|'\d+$", "", found[2])
+                functions[name] = functions.get(name, 0.0) + sign * int(found[1].replace(",", "")) / (many - few)
+    for name, instructions in sorted(functions.items(), key=lambda item: -item[1])[:16]:
+        print(f"{instructions:8.1f}  {name[:110]}")
 
 
 def measure(binary: Path) -> dict[str, float]:
@@ -127,12 +154,17 @@ def main() -> int:
     """The command."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--accept", action="store_true", help="write the measured values as the expected ones")
-    accept = parser.parse_args().accept
+    parser.add_argument("--profile", choices=RUNS, metavar="PATH", help="print where the instructions of a path are")
+    arguments = parser.parse_args()
+    accept = arguments.accept
 
     if shutil.which("valgrind") is None:
         print("bench-check counts instructions with valgrind, which is not installed; on Debian: apt install valgrind")
         return 1
     binary = build()
+    if arguments.profile:
+        profile(binary, arguments.profile)
+        return 0
     print(f"Counting the instructions of {len(RUNS)} paths (about a minute) ...", flush=True)
     measured = measure(binary)
     here = environment()

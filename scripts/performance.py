@@ -200,6 +200,22 @@ def vectors(benches):
     )
 
 
+def from_python(benches):
+    labels = {"new": "**release**, a new step", "again": "the same step again", "numpy": "numpy, plus a normal"}
+    found = [benches.one("test_release_by_index"), *benches.of("test_release_of_all")]
+    heads = ["$10^5$ of $2^{20}$ by index", *(f"all of ${power(one.about['size'])}$" for one in found[1:])]
+    rows = [[label, *(beside(one, name, "numpy") for one in found)] for name, label in labels.items()]
+    parts = [table(["a cell (to numpy)", *heads], rows)]
+    for test, what in (("test_sparse_rows", "sparse rows of 8"), ("test_dense_rows", "dense rows of 1024")):
+        found = benches.of(test)
+        rows = [
+            [f"**{name}**" if name == "ours" else name, *(beside(one, name, "ours") for one in found)]
+            for name in found[0].times.seconds
+        ]
+        parts.append(table([f"{what}, a row (to ours)", *(f"{one.about['rows']:,} in a call" for one in found)], rows))
+    return "\n".join(parts)
+
+
 # --- Sketches
 
 
@@ -241,6 +257,46 @@ def sketch_targets(benches):
         worst([one for one in estimates if one.about["width"] == 2**16], "estimate", "estimate again"),
     )
     yield Target("private estimate : numpy's non-private one, worst", 1.0, worst(estimates, "estimate", "numpy"))
+
+
+# --- Small calls
+
+A_THOUSAND = ", a thousand"
+
+
+def small_calls(benches):
+    bench = benches.one("test_scalar_calls")
+    rows = []
+    for name in bench.times.seconds:
+        if name.endswith(A_THOUSAND):
+            continue
+        row = [f"`{name}`" if "." in name else name, beside(bench, name, "nothing")]
+        if (many := name + A_THOUSAND) in bench.times.seconds:
+            row += [time(bench.ns(many) / 1000), digits(overhead(bench, name))]
+        rows.append(row + ["–"] * (4 - len(row)))
+    single = table(["one call", "time (to nothing)", "work of an element", "(call − work) : nothing"], rows)
+    batches = [one for one in benches.of("test_small_batches") if one.about["elements"] <= 10]
+    rows = [[name, *(beside(one, name, "nothing") for one in batches)] for name in batches[0].times.seconds]
+    several = table(["elements in a call (to nothing)", *(str(one.about["elements"]) for one in batches)], rows)
+    reads = benches.one("test_advance_and_read_one")
+    first, *_ = reads.times.seconds
+    rows = [[name, beside(reads, name, first)] for name in reads.times.seconds]
+    return f"{single}\n{several}\n{table(['a step, and a read of one', 'time (to the first)'], rows)}"
+
+
+def overhead(bench, name):
+    """What a call takes beyond its work, in calls that do nothing. The work is that of an element of a thousand."""
+    shares = {name: 1.0}
+    if (many := name + A_THOUSAND) in bench.times.seconds:
+        shares[many] = -1 / 1000
+    return bench.times.with_sum("overhead", shares).ratio("overhead", "nothing")
+
+
+def small_targets(benches):
+    bench = benches.one("test_scalar_calls")
+    calls = [name for name in bench.times.seconds if "." in name and not name.endswith(A_THOUSAND)]
+    worst = max(calls, key=lambda name: overhead(bench, name))
+    yield Target(f"(one call − its work) : an empty call, worst (`{worst}`)", 3.0, overhead(bench, worst))
 
 
 # --- A large vector
@@ -379,6 +435,11 @@ def growth(benches):
     return "\n".join(parts)
 
 
+def is_control(job):
+    """Whether it is there to show what the machine gives two threads."""
+    return job.startswith(("numpy", "numba"))
+
+
 def threads(benches):
     """What is done, its bench, how its calls begin, how much faster two threads are."""
     found = [("vector", benches.one("test_two_threads"))]
@@ -387,13 +448,13 @@ def threads(benches):
     for what, bench in found:
         calls = [name.removesuffix("one thread") for name in bench.times.seconds if name.endswith("one thread")]
         for call in calls:
-            name = f"{what}: {call.removesuffix(', ')}"
+            job = call.removesuffix(", ")
+            name = f"{job} ({what})" if is_control(job) else f"{what}: {job}"
             yield name, bench, call, bench.ratio(f"{call}one thread", f"{call}two threads")
 
 
 def thread_targets(benches):
-    # Numpy and numba are there to show what the machine gives.
-    ours = [(name, speedup) for name, _, _, speedup in threads(benches) if ": num" not in name]
+    ours = [(name, speedup) for name, _, _, speedup in threads(benches) if not is_control(name)]
     name, worst = min(ours, key=lambda one: one[1])
     yield Target(f"one thread : two, on independent batches, worst ({name})", 1.7, worst, at_least=True)
 
@@ -508,7 +569,7 @@ def draw(name, benches):
 
 
 def targets(benches):
-    every = (read_targets, normal_targets, sketch_targets, sparse_targets, thread_targets)
+    every = (read_targets, normal_targets, sketch_targets, small_targets, sparse_targets, thread_targets)
     found = [one for some in every for one in some(benches)]
     met = sum(one.met for one in found)
     return f"{met} of {len(found)} are met.\n\n" + table(
@@ -556,7 +617,7 @@ def headline(benches):
             digits(update.ratio("numpy", "update")),
         ],
     ]
-    return table(["", "time", "beside", "which takes so often as long"], rows)
+    return table(["", "time", "beside", "times as long"], rows)
 
 
 BLOCKS = {
@@ -565,7 +626,9 @@ BLOCKS = {
     "reads": reads,
     "normals": normals,
     "vectors": vectors,
+    "from Python": from_python,
     "sketches": sketches,
+    "small calls": small_calls,
     "sparse": sparse,
     "ranges": ranges,
     "joins": joins,

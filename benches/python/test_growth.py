@@ -36,12 +36,18 @@ def advance(one: fg.ContinualVector) -> None:
 def test_growth_with_cells(turns: Callable[..., Times], rng: np.random.Generator) -> None:
     sizes = {bits: 1 << bits for bits in (10, 14, 18, 22, 24)}
     vectors = {bits: vector(size) for bits, size in sizes.items()}
-    # The same cells are read each time, all over the vector.
-    cells = {bits: rng.choice(size, READS, replace=False) for bits, size in sizes.items()}
     empty = {bits: one.memory for bits, one in vectors.items()}
+    cells = {}
+
+    def prepare() -> None:
+        # Other cells each round, all over the vector: none waits in a cache that it does not fit in.
+        for bits, one in vectors.items():
+            cells[bits] = rng.choice(sizes[bits], READS, replace=False)
+            advance(one)
+
     turns(
-        {str(bits): lambda one=one, of=cells[bits]: one.release(of) for bits, one in vectors.items()},
-        before=lambda: [advance(one) for one in vectors.values()],
+        {str(bits): lambda one=one, bits=bits: one.release(cells[bits]) for bits, one in vectors.items()},
+        before=prepare,
         rounds=101,
         count=READS,
         empty=empty,

@@ -14,7 +14,7 @@ import pytest
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from pytest_benchmark.fixture import BenchmarkFixture
+    from _report import Times
 
     import fastgame as fg
 
@@ -25,42 +25,34 @@ GAP = 1 << 30
 
 
 @pytest.mark.benchmark(group="release: 10^5 cells by index")
-class TestIndices:
-    def test_release(
-        self, benchmark: BenchmarkFixture, vector: Callable[[int], fg.ContinualVector], rng: np.random.Generator
-    ) -> None:
-        cells, indices = vector(SIZE), rng.choice(SIZE, size=READS, replace=False)
-
-        def release() -> np.ndarray:
-            cells.advance(to=cells.now + GAP)
-            return cells.release(indices)
-
-        benchmark(release)
-
-    def test_release_again_at_the_same_step(
-        self, benchmark: BenchmarkFixture, vector: Callable[[int], fg.ContinualVector], rng: np.random.Generator
-    ) -> None:
-        cells, indices = vector(SIZE), rng.choice(SIZE, size=READS, replace=False)
-        cells.release(indices)
-        benchmark(cells.release, indices)
-
-    def test_numpy_take_and_add_normals(self, benchmark: BenchmarkFixture, rng: np.random.Generator) -> None:
-        array, indices = np.zeros(SIZE), rng.choice(SIZE, size=READS, replace=False)
-        benchmark(lambda: array[indices] + rng.standard_normal(READS))
+def test_release_by_index(
+    turns: Callable[..., Times], vector: Callable[[int], fg.ContinualVector], rng: np.random.Generator
+) -> None:
+    cells, indices, array = vector(SIZE), rng.choice(SIZE, size=READS, replace=False), np.zeros(SIZE)
+    turns(
+        {
+            "new": lambda: cells.release(indices),
+            "again": lambda: cells.release(indices),
+            "numpy": lambda: array[indices] + rng.standard_normal(READS),
+        },
+        before=lambda: cells.advance(to=cells.now + GAP),
+        count=READS,
+    )
 
 
 @pytest.mark.parametrize("size", [1 << 10, 1 << 20])
 @pytest.mark.benchmark(group="release: whole vector")
-class TestWhole:
-    def test_release(self, benchmark: BenchmarkFixture, vector: Callable[[int], fg.ContinualVector], size: int) -> None:
-        cells = vector(size)
+def test_release_of_all(
+    turns: Callable[..., Times], vector: Callable[[int], fg.ContinualVector], rng: np.random.Generator, size: int
+) -> None:
+    cells, array = vector(size), np.zeros(size)
 
-        def release() -> np.ndarray:
-            cells.advance(to=cells.now + GAP)
-            return cells.release()
+    def release() -> np.ndarray:
+        cells.advance(to=cells.now + GAP)
+        return cells.release()
 
-        benchmark(release)
-
-    def test_numpy_add_normals(self, benchmark: BenchmarkFixture, rng: np.random.Generator, size: int) -> None:
-        array = np.zeros(size)
-        benchmark(lambda: array + rng.standard_normal(size))
+    turns(
+        {"new": release, "again": cells.release, "numpy": lambda: array + rng.standard_normal(size)},
+        loops=max((1 << 18) // size, 1),
+        count=size,
+    )

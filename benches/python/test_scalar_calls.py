@@ -30,30 +30,37 @@ def sketch() -> fg.CountSketch:
 def test_scalar_calls(
     turns: Callable[..., Times], vector: Callable[[int], fg.ContinualVector], counter: fg.ContinualCounter
 ) -> None:
-    """Those that read do so at one step, and draw nothing."""
+    """Those that read do so at one step, and draw nothing. A thousand elements in one call tell the work of one."""
     cells, read_cells, one, read = vector(SIZE), vector(SIZE), sketch(), sketch()
+    numbers = list(range(MANY))
+    texts = [f"key-{number}" for number in numbers]
+    thousands = {
+        "vector.update, a thousand": partial(cells.update, numbers),
+        "vector.release, a thousand": partial(read_cells.release, numbers),
+        "sketch.update, a thousand": partial(one.update, numbers),
+        "sketch.update, text, a thousand": partial(one.update, texts),
+        "sketch.estimate, a thousand": partial(read.estimate, numbers),
+    }
     released = fg.ContinualCounter(horizon=HORIZON, privacy=fg.Zcdp(rho=0.5))
     array = np.zeros(SIZE)
 
     def add() -> None:
         array[7] += 1.0
 
-    turns(
-        {
-            "a property": lambda: counter.horizon,
-            "nothing": partial(counter.noise_std),
-            "counter.update": partial(counter.update, 1),
-            "counter.release": partial(released.release),
-            "vector.update": partial(cells.update, 7),
-            "vector.release": partial(read_cells.release, 7),
-            "sketch.update": partial(one.update, 5),
-            "sketch.update, text": partial(one.update, "five"),
-            "sketch.estimate": partial(read.estimate, 5),
-            "numpy, array[7] += 1": add,
-        },
-        loops=LOOPS,
-        rounds=ROUNDS,
-    )
+    singles = {
+        "a property": lambda: counter.horizon,
+        "nothing": partial(counter.noise_std),
+        "counter.update": partial(counter.update, 1),
+        "counter.release": partial(released.release),
+        "vector.update": partial(cells.update, 7),
+        "vector.release": partial(read_cells.release, 7),
+        "sketch.update": partial(one.update, 5),
+        "sketch.update, text": partial(one.update, "five"),
+        "sketch.estimate": partial(read.estimate, 5),
+        "numpy, array[7] += 1": add,
+    }
+    loops = {**dict.fromkeys(singles, LOOPS), **dict.fromkeys(thousands, 20)}
+    turns({**singles, **thousands}, loops=loops, rounds=ROUNDS)
 
 
 @pytest.mark.parametrize("elements", [1, 2, 5, 10, MANY])

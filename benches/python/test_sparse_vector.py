@@ -52,7 +52,12 @@ def errors(size: int, rng: np.random.Generator) -> dict[str, float]:
 def test_sparse_vector(turns: Callable[..., Times], rng: np.random.Generator, bits: int) -> None:
     size = 1 << bits
     sparse, dense, batched = (fg.ContinualVector(size, horizon=HORIZON, privacy=PRIVACY) for _ in range(3))
-    cells = rng.integers(0, size, (STEPS, 2)).tolist()
+    rounds, cells = 7 if bits < 24 else 3, []
+
+    def draw_cells() -> None:
+        # Others each round: none waits in a cache.
+        cells[:] = rng.integers(0, size, (STEPS, 2)).tolist()
+
     waiting, released, noise = np.zeros(size, np.int64), np.zeros(size), np.zeros(size)
     many = one_cell_each(rng.integers(0, size, size), size)
 
@@ -86,4 +91,4 @@ def test_sparse_vector(turns: Callable[..., Times], rng: np.random.Generator, bi
 
     calls = {"ours": ours, "numpy": numpy_refresh, "refresh": refresh, "put aside": put_aside, "apply": apply}
     # The first and the fourth do many steps, the last one as many as there are cells.
-    turns(calls, rounds=7 if bits < 24 else 3, size=size, steps=STEPS, **errors(size, rng))
+    turns(calls, rounds=rounds, before=draw_cells, size=size, steps=STEPS, **errors(size, rng))

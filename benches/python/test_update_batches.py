@@ -11,7 +11,7 @@ import scipy.sparse as sp
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from pytest_benchmark.fixture import BenchmarkFixture
+    from _report import Times
 
     import fastgame as fg
 
@@ -29,47 +29,39 @@ def sparse_rows(rows: int, rng: np.random.Generator) -> sp.csr_array:
 
 @pytest.mark.parametrize("rows", [1, 10, 1_000, 100_000])
 @pytest.mark.benchmark(group="update: sparse rows of 8")
-class TestSparse:
-    def test_update_batch(
-        self,
-        benchmark: BenchmarkFixture,
-        vector: Callable[[int], fg.ContinualVector],
-        rng: np.random.Generator,
-        rows: int,
-    ) -> None:
-        benchmark(vector(SIZE).update_batch, sparse_rows(rows, rng))
-
-    def test_numpy_add_at(self, benchmark: BenchmarkFixture, rng: np.random.Generator, rows: int) -> None:
-        batch = sparse_rows(rows, rng)
-        benchmark(np.add.at, np.zeros(SIZE), batch.indices, batch.data)
-
-    def test_numpy_bincount(self, benchmark: BenchmarkFixture, rng: np.random.Generator, rows: int) -> None:
-        batch, array = sparse_rows(rows, rng), np.zeros(SIZE)
-
-        def update() -> None:
-            np.add(array, np.bincount(batch.indices, batch.data, minlength=SIZE), out=array)
-
-        benchmark(update)
+def test_sparse_rows(
+    turns: Callable[..., Times], vector: Callable[[int], fg.ContinualVector], rng: np.random.Generator, rows: int
+) -> None:
+    batch, cells, array, counts = sparse_rows(rows, rng), vector(SIZE), np.zeros(SIZE), np.zeros(SIZE)
+    turns(
+        {
+            "ours": lambda: cells.update_batch(batch),
+            "numpy, add.at": lambda: np.add.at(array, batch.indices, batch.data),
+            "numpy, bincount": lambda: np.add(
+                counts, np.bincount(batch.indices, batch.data, minlength=SIZE), out=counts
+            ),
+        },
+        loops=max(10_000 // rows // 10, 1),
+        count=rows,
+    )
 
 
 @pytest.mark.parametrize("rows", [1, 10, 1_000])
 @pytest.mark.benchmark(group="update: dense rows of 1024")
-class TestDense:
-    def test_update_batch(
-        self, benchmark: BenchmarkFixture, vector: Callable[[int], fg.ContinualVector], rows: int
-    ) -> None:
-        benchmark(vector(DENSE_SIZE).update_batch, np.ones((rows, DENSE_SIZE)))
+def test_dense_rows(turns: Callable[..., Times], vector: Callable[[int], fg.ContinualVector], rows: int) -> None:
+    batch, cells, array = np.ones((rows, DENSE_SIZE)), vector(DENSE_SIZE), np.zeros(DENSE_SIZE)
 
-    def test_numpy_sum(self, benchmark: BenchmarkFixture, rows: int) -> None:
-        batch, array = np.ones((rows, DENSE_SIZE)), np.zeros(DENSE_SIZE)
-        benchmark(lambda: np.add(array, batch.sum(axis=0), out=array))
+    def with_norms() -> None:
+        # What privacy cannot do without: the norm of every row.
+        assert np.linalg.norm(batch, axis=1).max() <= DENSE_SIZE
+        np.add(array, batch.sum(axis=0), out=array)
 
-    def test_numpy_norms_and_sum(self, benchmark: BenchmarkFixture, rows: int) -> None:
-        batch, array = np.ones((rows, DENSE_SIZE)), np.zeros(DENSE_SIZE)
-
-        def update() -> None:
-            # What privacy cannot do without: the norm of every row.
-            assert np.linalg.norm(batch, axis=1).max() <= DENSE_SIZE
-            np.add(array, batch.sum(axis=0), out=array)
-
-        benchmark(update)
+    turns(
+        {
+            "ours": lambda: cells.update_batch(batch),
+            "numpy, norms and sum": with_norms,
+            "numpy, sum": lambda: np.add(array, batch.sum(axis=0), out=array),
+        },
+        loops=max(1_000 // rows, 1),
+        count=rows,
+    )

@@ -44,6 +44,16 @@ def test_steps_of_a_large_vector_are_shared_among_what_a_call_does(script: Any) 
         assert found.ratio("refresh", "ours") == pytest.approx(15.0)
 
 
+def test_the_work_of_a_call_is_not_counted_as_its_overhead(script: Any) -> None:
+    seconds = {"nothing": [1.0, 2.0], "vector.update": [5.0, 10.0], "counter.update": [2.5, 5.0]}
+    seconds["vector.update, a thousand"] = [3000.0, 6000.0]
+    bench = _report.Bench("test_scalar_calls", {}, _report.Times(seconds))
+    assert script.overhead(bench, "vector.update") == pytest.approx(2.0)
+    assert script.overhead(bench, "counter.update") == 2.5
+    (target,) = script.small_targets(_report.Benches([bench]))
+    assert target.value == 2.5
+
+
 @pytest.mark.parametrize(
     ("value", "at_least", "met"),
     [(1.5, False, True), (1.5001, False, False), (1.4999, True, False), (1.5, True, True)],

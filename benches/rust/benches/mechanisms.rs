@@ -90,5 +90,10 @@ fn normals(criterion: &mut Criterion) {
     group.finish();
 }
 
-criterion_group!(benches, reads, normals);
+criterion_group! {
+    name = benches;
+    // Pictures and resampling take longer than what is measured.
+    config = Criterion::default().without_plots().nresamples(2_000);
+    targets = reads, normals
+}
 criterion_main!(benches);

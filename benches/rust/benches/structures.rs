@@ -68,5 +68,10 @@ fn ranges(criterion: &mut Criterion) {
     group.finish();
 }
 
-criterion_group!(benches, updates, ranges);
+criterion_group! {
+    name = benches;
+    // Pictures and resampling take longer than what is measured.
+    config = Criterion::default().without_plots().nresamples(2_000);
+    targets = updates, ranges
+}
 criterion_main!(benches);

@@ -85,7 +85,7 @@ mod tests {
     fn contenders_take_turns_and_the_first_round_does_not_count() {
         let seen = RefCell::new(String::new());
         let mut report = Report::default();
-        let contender = |name: &'static str, nanoseconds| {
+        let contender = |name: &'static str, nanoseconds: u64| {
             let seen = &seen;
             let mut calls = 0;
             let call = move || {

@@ -6,8 +6,6 @@
 //! (so this, too, is a rounding of the sum), then added in 128-bit integers. So the release is post-processing
 //! of the mechanism over the reals, and the rounding adds `g^2 / 12 <= s^2 / 12288` to the variance.
 
-use alloc::vec::Vec;
-
 use crate::error::{Error, Result};
 use crate::math::{floor_log2, power_of_two, round_ties_even, sqrt, trunc};
 
@@ -17,6 +15,10 @@ pub trait Quantity: Copy + sealed::Sealed {
     /// units stands as `2^100`: far over every bound.
     #[doc(hidden)]
     fn units(self, unit: i32) -> Option<i128>;
+
+    /// The same, if it is soon seen that they are few; `scale` is `2^-unit`.
+    #[doc(hidden)]
+    fn few_units(self, unit: i32, scale: f64) -> Option<i64>;
 }
 
 /// An index as callers have it.
@@ -38,6 +40,13 @@ mod sealed {
 const FAR: i128 = 1 << 100;
 
 impl Quantity for f64 {
+    #[inline]
+    fn few_units(self, _: i32, scale: f64) -> Option<i64> {
+        let scaled = self * scale;
+        // The conversion rounds toward zero. What is no number is not below.
+        (scaled.abs() < (1u64 << 52) as f64).then_some(scaled as i64)
+    }
+
     fn units(self, unit: i32) -> Option<i128> {
         if !self.is_finite() {
             return None;
@@ -50,6 +59,11 @@ impl Quantity for f64 {
 }
 
 impl Quantity for i64 {
+    #[inline]
+    fn few_units(self, unit: i32, _: f64) -> Option<i64> {
+        (unit == 0).then_some(self)
+    }
+
     fn units(self, unit: i32) -> Option<i128> {
         let value = i128::from(self);
         Some(if unit >= 64 {
@@ -159,6 +173,18 @@ impl Bound {
         row.iter().fold(0u128, |sum, &(_, units)| sum.saturating_add(size(units))) <= u128::from(self.max)
     }
 
+    /// What units of this absolute value add to what is at most `max`.
+    #[inline]
+    pub(crate) fn size_of(&self, units: u64) -> u64 {
+        if self.norm == Norm::L1 { units } else { units.saturating_mul(units) }
+    }
+
+    /// Whether sizes that add up to this are within the bound.
+    #[inline]
+    pub(crate) fn holds_size(&self, size: u64) -> bool {
+        size <= self.max
+    }
+
     /// The norm of an update, to float precision.
     pub(crate) fn norm(&self, row: &[(u64, i128)]) -> f64 {
         let units = row.iter().map(|&(_, units)| units as f64);
@@ -233,9 +259,12 @@ impl Lattice {
         power_of_two(self.step)
     }
 
-    /// The released numbers for pairs of a counter and its noise, in order onto `values`: for each the multiple of `g` nearest to
-    /// `counter * u + noise`. There is room for them.
-    pub(crate) fn release(&self, pairs: impl Iterator<Item = (i64, f64)>, values: &mut Vec<f64>) {
+    /// Makes of each noise the released number for its counter: the multiple of `g` nearest to `counter * u + noise`.
+    ///
+    /// # Panics
+    /// If there are not as many counters as values: noise alone must not go out.
+    pub(crate) fn release(&self, counters: impl ExactSizeIterator<Item = i64>, values: &mut [f64]) {
+        assert_eq!(counters.len(), values.len(), "a counter for each noise");
         let (fine, step, shift) = (power_of_two(-self.fine), power_of_two(self.step), self.step - self.fine);
         let mut all_finite = true;
         // |noise| < 2^14 s (63 gamma sums of 219 b would be less), so its integer stays below 2^(15 + 60 + 45), and below 2^60
@@ -244,27 +273,28 @@ impl Lattice {
             all_finite &= noise.is_finite();
             noise * fine
         };
+        let pairs = values.iter_mut().zip(counters);
         // Which way is decided by the noise scale alone, and nearly always for one of the short ones.
         if shift != FINE_PLACES - STEP_PLACES {
-            values.extend(pairs.map(|(counter, noise)| {
-                let sum = (i128::from(counter) << (self.unit - self.fine)) + round_ties_even(scaled(noise)) as i128;
-                float(if shift == 0 { sum } else { (sum + (1 << (shift - 1))) >> shift }) * step
-            }));
+            pairs.for_each(|(value, counter)| {
+                let sum = (i128::from(counter) << (self.unit - self.fine)) + round_ties_even(scaled(*value)) as i128;
+                *value = float(if shift == 0 { sum } else { (sum + (1 << (shift - 1))) >> shift }) * step;
+            });
         } else if self.unit >= self.step {
             // The counter is on the lattice: the noise alone is rounded.
             let (up, half) = (self.unit - self.step, 1i64 << (shift - 1));
-            values.extend(pairs.map(|(counter, noise)| {
-                let rounded = (nearest_integer(scaled(noise)) + half) >> shift;
-                float((i128::from(counter) << up) + i128::from(rounded)) * step
-            }));
+            pairs.for_each(|(value, counter)| {
+                let rounded = (nearest_integer(scaled(*value)) + half) >> shift;
+                *value = float((i128::from(counter) << up) + i128::from(rounded)) * step;
+            });
         } else {
             // Its front part is on the lattice; the rest, less than one step, is rounded with the noise.
             let (below, up, half) = (self.step - self.unit, self.unit - self.fine, 1i64 << (shift - 1));
-            values.extend(pairs.map(|(counter, noise)| {
+            pairs.for_each(|(value, counter)| {
                 let front = counter >> below;
                 let rest = (counter - (front << below)) << up;
-                (front + ((rest + nearest_integer(scaled(noise)) + half) >> shift)) as f64 * step
-            }));
+                *value = (front + ((rest + nearest_integer(scaled(*value)) + half) >> shift)) as f64 * step;
+            });
         }
         // Nothing but a fault could make it so; without this it would read as no noise at all.
         assert!(all_finite, "noise that is no number");
@@ -301,8 +331,8 @@ mod tests {
     use proptest::prelude::*;
 
     fn release(lattice: &Lattice, counter: i64, noise: f64) -> f64 {
-        let mut values = Vec::new();
-        lattice.release([(counter, noise)].into_iter(), &mut values);
+        let mut values = [noise];
+        lattice.release([counter].into_iter(), &mut values);
         values[0]
     }
 
@@ -355,6 +385,22 @@ mod tests {
         #[test]
         fn integers_and_floats_agree(value in -(1i64 << 50)..(1i64 << 50), unit in -40i32..70) {
             prop_assert_eq!(value.units(unit), (value as f64).units(unit));
+        }
+
+        #[test]
+        fn few_units_are_units(value in any::<f64>(), near in -1e6f64..1e6, integer in any::<i64>(), unit in -330i32..310) {
+            let scale = power_of_two(-unit);
+            for value in [value, near, near * power_of_two(unit)] {
+                if let Some(units) = value.few_units(unit, scale) {
+                    prop_assert_eq!(Some(i128::from(units)), value.units(unit));
+                }
+            }
+            prop_assert!((near * power_of_two(unit)).few_units(unit, scale).is_some());
+            for unit in [0, unit] {
+                if let Some(units) = integer.few_units(unit, power_of_two(-unit)) {
+                    prop_assert_eq!(Some(i128::from(units)), integer.units(unit));
+                }
+            }
         }
     }
 

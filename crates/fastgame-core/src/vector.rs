@@ -15,7 +15,7 @@ use crate::calibration::{self, Calibration, Kind, Mechanism, Sensitivity, Unit};
 use crate::error::{Error, Given, Result, reserved, zeroed};
 use crate::journal::{self, Journal, Reader, VARINT, Write, unfit};
 use crate::lattice::{Bound, Index, Lattice, Norm, Quantity};
-use crate::math::{mix, sqrt};
+use crate::math::{mix, power_of_two, sqrt};
 use crate::mechanism::blt::BltProcess;
 use crate::mechanism::cells::{CellNoise, KEPT_CAPACITY, Request};
 use crate::mechanism::tree::Tree;
@@ -269,7 +269,7 @@ impl Builder {
             noise,
             journal: None,
             wanted: Vec::new(),
-            room: Vec::new(),
+            adds: Vec::new(),
         })
     }
 
@@ -356,8 +356,8 @@ pub struct ContinualVector {
     journal: Option<Journal>,
     /// Room for the cells of a small read.
     wanted: Vec<u64>,
-    /// Room for one value.
-    room: Vec<f64>,
+    /// Room for the adds of a small update: empty.
+    adds: Vec<(u64, i64, usize)>,
 }
 
 /// Shows public parameters only: neither counters nor noise.
@@ -487,7 +487,7 @@ impl ContinualVector {
             on_excess: self.builder.on_excess,
             invalid: self.builder.invalid,
             row: Vec::new(),
-            adds: Vec::new(),
+            adds: core::mem::take(&mut self.adds),
             total: 0,
             dropped: 0,
         };
@@ -525,6 +525,11 @@ impl ContinualVector {
             }
         }
         self.apply(&batch)?;
+        // A small update leaves its room to the next one.
+        if batch.adds.capacity() <= KEPT_CAPACITY {
+            batch.adds.clear();
+            self.adds = batch.adds;
+        }
         Ok(batch.dropped)
     }
 
@@ -650,10 +655,9 @@ impl ContinualVector {
     /// # Errors
     /// As [`ContinualVector::release`].
     pub fn release_one<I: Index, R: TryCryptoRng + ?Sized>(&mut self, cell: I, rng: &mut R) -> Result<f64> {
-        let mut values = self.draw(&[cell], rng)?.commit();
+        let values = self.draw(&[cell], rng)?.commit();
         let value = values[0];
-        values.clear();
-        self.room = values;
+        with_noise!(&mut self.noise, noise => noise.keep_room(values));
         Ok(value)
     }
 
@@ -710,20 +714,16 @@ impl ContinualVector {
             Wanted::Range(start, _) => Request::Block(self.block_at(*start)),
             Wanted::Cells(cells) => Request::Cells(cells),
         };
-        let mut values = core::mem::take(&mut self.room);
-        let count = request.len(self.checked.size, &self.builder.blocks);
-        let drawn = values.try_reserve_exact(count).map_err(|_| Error::Memory).and_then(|()| {
-            with_noise!(&mut self.noise, noise => noise.draw(request, step, &mut rng)).map(|()| values)
-        });
+        let drawn = with_noise!(&mut self.noise, noise => noise.draw(request, step, &mut rng));
         let drawn = if rng.failed() { Err(Error::Entropy) } else { drawn };
         // Room is taken before, so that a commit cannot fail.
-        let drawn = drawn.and_then(|values| {
-            let Some(journal) = &mut self.journal else { return Ok(values) };
+        let drawn = drawn.and_then(|()| {
+            let Some(journal) = &mut self.journal else { return Ok(()) };
             let bytes = 1 + with_noise!(&self.noise, noise => noise.record_bytes());
-            journal.records.try_reserve(bytes).map_err(|_| Error::Memory).map(|()| values)
+            journal.records.try_reserve(bytes).map_err(|_| Error::Memory)
         });
         match drawn {
-            Ok(values) => Ok(Pending { vector: self, wanted, values }),
+            Ok(()) => Ok(Pending { vector: self, wanted }),
             Err(error) => {
                 with_noise!(&mut self.noise, noise => noise.abandon());
                 Err(error)
@@ -880,8 +880,6 @@ enum Wanted {
 pub struct Pending<'a> {
     vector: &'a mut ContinualVector,
     wanted: Wanted,
-    /// Room for what is released: taken before, so that a commit cannot fail.
-    values: Vec<f64>,
 }
 
 impl fmt::Debug for Pending<'_> {
@@ -901,7 +899,7 @@ impl Pending<'_> {
 
     /// The second half of a release: the draws become the state, the step is sealed, the values go out.
     #[must_use]
-    pub fn commit(mut self) -> Vec<f64> {
+    pub fn commit(self) -> Vec<f64> {
         let ContinualVector { counters, noise, checked, clock, journal, .. } = &mut *self.vector;
         let lattice = checked.lattice;
         if let Some(journal) = journal {
@@ -912,16 +910,13 @@ impl Pending<'_> {
             journal.has_read |= !journal.records.is_empty();
         }
         clock.seal();
-        let noise = with_noise!(noise, noise => noise.commit());
-        let mut values = core::mem::take(&mut self.values);
+        let mut values = with_noise!(noise, noise => core::mem::take(noise.commit()));
         match &self.wanted {
             Wanted::Range(start, end) => {
-                let counters = &counters[*start as usize..*end as usize];
-                lattice.release(counters.iter().copied().zip(noise.iter().copied()), &mut values);
+                lattice.release(counters[*start as usize..*end as usize].iter().copied(), &mut values);
             }
             Wanted::Cells(cells) => {
-                let counters = cells.iter().map(|&cell| counters[cell as usize]);
-                lattice.release(counters.zip(noise.iter().copied()), &mut values);
+                lattice.release(cells.iter().map(|&cell| counters[cell as usize]), &mut values);
             }
         }
         values
@@ -962,8 +957,11 @@ impl Batch {
         &mut self,
         row: usize,
         start: usize,
-        entries: impl Iterator<Item = (Located, V)>,
+        entries: impl Iterator<Item = (Located, V)> + Clone,
     ) -> Result<()> {
+        if self.push_plain_row(row, entries.clone()) {
+            return Ok(());
+        }
         match self.read_row(row, start, entries) {
             Ok(()) => {
                 for &(cell, units) in &self.row {
@@ -985,6 +983,41 @@ impl Batch {
             }
             Err(error) => Err(error),
         }
+    }
+
+    /// Adds a row as nearly all are: cells that rise, few units, within the bound. Any other is left as it is, for another look.
+    #[inline]
+    fn push_plain_row<V: Quantity>(&mut self, row: usize, entries: impl Iterator<Item = (Located, V)>) -> bool {
+        let (first, unit, scale) = (self.adds.len(), self.bound.unit, power_of_two(-self.bound.unit));
+        let (mut size, mut total, mut least) = (0u64, 0u64, 0);
+        let mut is_plain = true;
+        for (cell, value) in entries {
+            let (Ok(cell), Some(units)) = (cell, value.few_units(unit, scale)) else {
+                is_plain = false;
+                break;
+            };
+            if units != 0 {
+                is_plain &= cell >= least;
+                least = cell + 1;
+                size = size.saturating_add(self.bound.size_of(units.unsigned_abs()));
+                total = total.saturating_add(units.unsigned_abs());
+                self.adds.push((cell, units, row));
+            }
+        }
+        if !is_plain || !self.bound.holds_size(size) {
+            self.adds.truncate(first);
+            return false;
+        }
+        self.total += u128::from(total);
+        // A run of adds to one cell is one add, unless it leaves 64 bits.
+        if let [.., before, last] = &mut self.adds[..] {
+            let sum = before.1.checked_add(last.1).filter(|_| before.0 == last.0);
+            if let Some(sum) = sum {
+                *before = (before.0, sum, row);
+                self.adds.pop();
+            }
+        }
+        true
     }
 
     /// Leaves in `self.row` what the row adds: each cell once, in whole units, within the bound.

@@ -1,6 +1,6 @@
 //! `ContinualCounter`.
 
-use fastgame_core::{Cells, Rows};
+use fastgame_core::Rows;
 use pyo3::prelude::*;
 use pyo3::pyclass_init::PyClassInitializer as Init;
 use pyo3::types::PyDict;
@@ -115,7 +115,6 @@ impl ContinualCounter {
     ///
     /// Asked again at the same step it repeats the answer. Constant time, however much time has passed.
     fn release(slf: &Bound<'_, Self>) -> PyResult<f64> {
-        let cells: Cells<'_, u64> = Cells::All;
-        Ok(slf.as_super().get().release(slf.py(), cells)?[0])
+        slf.as_super().get().release_one(slf.py())
     }
 }

@@ -381,6 +381,14 @@ impl Structure {
         })
     }
 
+    /// Releases the only cell.
+    pub(crate) fn release_one(&self, py: Python<'_>) -> PyResult<f64> {
+        self.call(py, 1, |live| {
+            let Engine::Vector(vector) = &mut live.engine else { return Err(WRONG_ENGINE) };
+            vector.release_one(0u64, &mut live.rng)
+        })
+    }
+
     /// Calls the sketch with its generator.
     pub(crate) fn with_sketch<T: Send>(
         &self,

@@ -32,17 +32,6 @@ pub(crate) enum Request<'a> {
     Cells(&'a [u64]),
 }
 
-impl Request<'_> {
-    /// How many values are asked for, of a vector of blocks of these lengths.
-    pub(crate) fn len(&self, size: u64, blocks: &[usize]) -> usize {
-        match self {
-            Self::All => size as usize,
-            Self::Block(block) => blocks[*block],
-            Self::Cells(cells) => cells.len(),
-        }
-    }
-}
-
 /// Neighbouring cells that are swept together.
 struct Block<H, V> {
     start: u64,
@@ -208,11 +197,15 @@ impl<P: Process> CellNoise<P> {
         self.abandon();
         self.pending.step = step;
         match request {
-            Request::All => (0..self.blocks.len()).try_for_each(|block| self.draw_block(block, rng)),
+            Request::All => {
+                self.pending.values.try_reserve_exact(self.size as usize).map_err(|_| Error::Memory)?;
+                (0..self.blocks.len()).try_for_each(|block| self.draw_block(block, rng))
+            }
             Request::Block(block) => self.draw_block(block, rng),
             // A vector of one cell is always swept: it needs no record.
             Request::Cells(cells) if self.size == 1 => {
                 if !cells.is_empty() {
+                    self.pending.values.try_reserve_exact(cells.len()).map_err(|_| Error::Memory)?;
                     self.draw_block(0, rng)?;
                     self.pending.values.resize(cells.len(), self.pending.values[0]);
                 }
@@ -226,7 +219,7 @@ impl<P: Process> CellNoise<P> {
         let Self { process, blocks, cells, pending, .. } = self;
         let block = &blocks[index];
         let (step, last) = (pending.step, block.swept.as_ref().map(|swept| swept.head));
-        pending.values.try_reserve(block.len).map_err(|_| Error::Memory)?;
+        pending.values.try_reserve_exact(block.len).map_err(|_| Error::Memory)?;
 
         // Cells without a record share a move; a block whose cells all have one is not swept.
         let shared = process.next(last, step).filter(|_| block.held < block.len);
@@ -289,7 +282,7 @@ impl<P: Process> CellNoise<P> {
 
     fn draw_cells(&mut self, wanted: &[u64], rng: &mut impl Rng) -> Result<()> {
         let pending = &mut self.pending;
-        pending.values.try_reserve(wanted.len()).map_err(|_| Error::Memory)?;
+        pending.values.try_reserve_exact(wanted.len()).map_err(|_| Error::Memory)?;
         // Each cell is drawn once at most, however often it stands there.
         let most = wanted.len().min(self.size as usize);
         pending.cells.try_reserve(most).map_err(|_| Error::Memory)?;
@@ -366,8 +359,8 @@ impl<P: Process> CellNoise<P> {
         })
     }
 
-    /// Makes the pending draws the state and hands out the noise, in the order of the request.
-    pub(crate) fn commit(&mut self) -> &[f64] {
+    /// Makes the pending draws the state and hands out the noise, in the order of the request; it may be taken.
+    pub(crate) fn commit(&mut self) -> &mut Vec<f64> {
         let Self { blocks, cells, pending, .. } = self;
         for CellDraw { cell, after, is_new, drawn } in &pending.cells {
             put(blocks, cells, &mut pending.stack, *cell, *after, *is_new, drawn);
@@ -383,7 +376,13 @@ impl<P: Process> CellNoise<P> {
                 pending.values[place] = P::noise(record.last());
             }
         }
-        &pending.values
+        &mut pending.values
+    }
+
+    /// Takes back what a commit has handed out, as room for the next one.
+    pub(crate) fn keep_room(&mut self, mut values: Vec<f64>) {
+        values.clear();
+        self.pending.values = values;
     }
 
     /// Forgets the pending draws, and the values of the last commit.

@@ -706,7 +706,7 @@ fn a_read_of_a_sealed_step_is_the_same_and_draws_nothing() {
                 Request::Block(_) => all[3..].to_vec(),
                 Request::Cells(cells) => cells.iter().map(|&cell| all[cell as usize]).collect(),
             };
-            assert_eq!(noise.commit(), want);
+            assert_eq!(*noise.commit(), want);
         }
     }
 }
