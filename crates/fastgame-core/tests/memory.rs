@@ -4,7 +4,7 @@ mod common;
 
 use common::rng;
 use fastgame_core::rand_core::Rng;
-use fastgame_core::{Builder, ContinualVector, Zcdp};
+use fastgame_core::{Builder, Cells, ContinualVector, Zcdp};
 
 fn builder(horizon: u64, cells: usize) -> Builder {
     ContinualVector::builder(horizon, Zcdp::new(0.5).unwrap()).cells(cells)
@@ -144,4 +144,21 @@ fn the_fullest_stacks_stay_within_the_plans_bound() {
             assert!(memory as u64 <= bound, "{memory} bytes where {bound} are promised");
         }
     }
+}
+
+#[test]
+fn a_small_block_keeps_no_arrays_of_a_larger_one() {
+    let (levels, blocks) = (40u32, [2048, 1, 1]);
+    let mut rng = rng(1);
+    let builder = builder(1 << levels, 1).blocks(&blocks);
+    let mut vector = builder.build().unwrap();
+    for k in (0..=levels).rev() {
+        vector.advance((1u64 << levels) - (1 << k) + 1).unwrap();
+        for block in 0..blocks.len() {
+            // What the first block drops is at hand when the next one draws.
+            vector.release(Cells::<u64>::Block(block), &mut rng).unwrap();
+        }
+    }
+    let (memory, bound) = (vector.memory(), builder.plan().unwrap().memory_at_most(true));
+    assert!(memory as u64 <= bound, "{memory} bytes where {bound} are promised");
 }

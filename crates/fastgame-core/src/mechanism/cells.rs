@@ -225,7 +225,8 @@ impl<P: Process> CellNoise<P> {
         let shared = process.next(last, step).filter(|_| block.held < block.len);
         let mut arrays = core::mem::take(&mut pending.spare);
         for _ in 0..shared.map_or(0, |step_move| process.drawn(step_move)) {
-            let mut array = pending.dropped.pop().unwrap_or_default();
+            // No array with room for more cells than there are stays in a block.
+            let mut array = pending.dropped.pop().filter(|array| array.capacity() <= block.len).unwrap_or_default();
             array.try_reserve_exact(block.len).map_err(|_| Error::Memory)?;
             arrays.push(array);
         }
@@ -282,7 +283,9 @@ impl<P: Process> CellNoise<P> {
     fn draw_cells(&mut self, wanted: &[u64], rng: &mut impl Rng) -> Result<()> {
         let pending = &mut self.pending;
         pending.values.try_reserve_exact(wanted.len()).map_err(|_| Error::Memory)?;
-        pending.cells.try_reserve(wanted.len()).map_err(|_| Error::Memory)?;
+        // Each cell is drawn once at most, however often it stands there.
+        let most = wanted.len().min(self.size as usize);
+        pending.cells.try_reserve(most).map_err(|_| Error::Memory)?;
         if pending.planned.len() < wanted.len().min(P::BLOCK) {
             pending.planned.resize_with(wanted.len().min(P::BLOCK), Planned::default);
         }

@@ -54,3 +54,11 @@ fn a_large_read_gives_its_buffers_back() {
     let room = noise.pending.cells.capacity() + noise.pending.values.capacity() + noise.pending.repeats.capacity();
     assert!(room <= 3 * KEPT_CAPACITY, "{room} elements");
 }
+
+#[test]
+fn repeats_take_no_room_for_draws() {
+    let mut noise = tree(&[5]);
+    noise.draw(Request::Cells(&[3; 100_000]), 1, &mut ChaCha12Rng::seed_from_u64(1)).unwrap();
+    let room = noise.pending.cells.capacity();
+    assert!(room <= 5, "room for {room} draws of 5 cells");
+}
