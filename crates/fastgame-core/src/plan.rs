@@ -272,8 +272,9 @@ impl Plan {
     }
 
     /// A bound on the memory in bytes whatever is read and when, if cells are read all together (a tree path of sums for
-    /// each, or the buffers of a BLT) or one by one (that, and the bookkeeping of packed storage). Typical use of a tree takes far
-    /// less: about 5 sums a cell after 15 reads at random times, 9 after 250.
+    /// each, or the buffers of a BLT) or one by one (that, and the bookkeeping of packed storage). Where both ways are mixed, both
+    /// may be kept side by side: at most the sum of the two. Typical use of a tree takes far less: about 5 sums a cell after 15
+    /// reads at random times, 9 after 250.
     pub fn memory_at_most(&self, together: bool) -> u64 {
         let (path, head) = self.calibration.words_of_cell();
         let fixed = (FIXED_BYTES * (1 + self.blocks)).saturating_add(self.beside + self.beside_cells());

@@ -258,9 +258,11 @@ fn is_no_number(object: &Bound<'_, PyAny>) -> PyResult<bool> {
     if object.is_instance_of::<PyBool>() || object.cast::<PyUntypedArray>().is_ok() {
         return Ok(true);
     }
-    Ok(object.is_instance(imported!(py, "numpy", "generic")?)?
-        && !is_numpy_integer(object)?
-        && !object.is_instance(imported!(py, "numpy", "floating")?)?)
+    // As Python's `isinstance`, which believes a proxy.
+    let is = |class: PyResult<&Bound<'_, PyAny>>| object.is_instance(class?);
+    let is_real = is(imported!(py, "numpy", "integer"))? || is(imported!(py, "numpy", "floating"))?;
+    // Durations are numpy's integers too.
+    Ok(is(imported!(py, "numpy", "generic"))? && (!is_real || is(imported!(py, "numpy", "timedelta64"))?))
 }
 
 /// What to do with an integer beyond 64 bits.

@@ -438,7 +438,8 @@ impl Plan {
         self.plan.memory_at_start()
     }
 
-    /// A bound on the memory in bytes, whatever is read and when.
+    /// A bound on the memory in bytes, whenever cells are read, one by one or some at a time. A structure that is read whole as
+    /// well may keep both: at most this and `memory`.
     #[getter]
     fn memory_one_by_one(&self) -> u64 {
         self.plan.memory_at_most(false)

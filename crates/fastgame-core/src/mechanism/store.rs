@@ -5,7 +5,7 @@
 //! in one *class*:
 //!
 //! ```text
-//! page of 1024 cells -> place: | mark 1 | class 6 | slot 16 |
+//! page of 256 cells -> place: | mark 1 | class 6 | slot 16 |
 //! class -> chunk:      | owners of 32 records | record | record | ... |
 //! record:              | head | value | value | ... |
 //! ```
@@ -21,7 +21,7 @@ use core::marker::PhantomData;
 use super::{Drawn, Head};
 use crate::noise::Stored;
 
-const CELLS_PER_PAGE: usize = 1024;
+const CELLS_PER_PAGE: usize = 256;
 /// A region is what slots and owners of 16 bits reach.
 const CELLS_PER_REGION: usize = 1 << 16;
 /// Values of a record at most: a class for each number.
@@ -525,7 +525,7 @@ mod tests {
         let region = CELLS_PER_REGION as u64;
         let size = 3 * region + 5;
         let mut store = PackedStore::<Head, f64>::new(size);
-        let cells = [0, 1023, 1024, region - 1, region, 2 * region + 9, size - 1];
+        let cells = [0, 255, 256, region - 1, region, 2 * region + 9, size - 1];
         let head = Head { step: 1, levels: LevelSet::from_bits(1) };
         cells.iter().for_each(|&cell| store.replace(cell, head, 0, &[cell as f64][..]));
         assert!(store.iter().map(|(cell, record)| (cell, record.last())).eq(cells.map(|cell| (cell, cell as f64))));
