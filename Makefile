@@ -52,9 +52,9 @@ demo: $(STAMPS)/extra-demo ## Set up, then release a year of flights privately; 
 	$(BIN)/python examples/flights.py --out demo
 
 .PHONY: test
-test: $(STAMPS)/extra-test ## Set up, then run everything that checks the project
-	@# Python beside the rest, as each alone leaves a core without work; what each prints comes when it is done.
-	$(MAKE) --no-print-directory -j2 --output-sync=target python-test lint rust-test no-std
+test: ## Set up, then run everything that checks the project
+	@# Two at a time, as each alone leaves a core without work; what each prints comes when it is done.
+	$(MAKE) --no-print-directory -j2 --output-sync=target python-test rust-test no-std lint
 
 .PHONY: lint
 lint: $(STAMPS)/extra-test ## Formatting, lints and types, of Rust and Python
