@@ -582,7 +582,7 @@ def setting(_):
         1
     ]
     packages = machine("numpy", "numba", "pyarrow", "datasketches")
-    return f"All figures below are of one run on {packages}, rustc {rustc}.\n"
+    return f"All figures below were measured on {packages}, rustc {rustc}.\n"
 
 
 def headline(benches):
