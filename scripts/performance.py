@@ -591,31 +591,16 @@ def headline(benches):
     (large,) = (one for one in of_sparse(benches) if one.found["size"] == 2**24)
     gap = benches.one("gap", steps=10**6)
     update = benches.one("test_update_sketch", law="uniform", width=2**16)
+    cell = "tree, batches, 2^62"
+    lines = [
+        ("read a cell, $T = 2^{62}$", reads, cell, "its path redrawn level by level", "level by level, 2^62"),
+        ("read a cell after a million steps", gap, "tree, calls", "a walk through the steps", "walk"),
+        ("one update and one query of $2^{24}$ cells", large, "ours", "noise for every cell at each step", "refresh"),
+        ("update a CountSketch, a key, width $2^{16}$", update, "update", "numpy, `add.at`, nothing private", "numpy"),
+    ]
     rows = [
-        [
-            "read a cell, $T = 2^{62}$",
-            time(reads.ns("tree, batches, 2^62")),
-            "its path redrawn level by level",
-            digits(reads.ratio("level by level, 2^62", "tree, batches, 2^62")),
-        ],
-        [
-            "read a cell after a million steps",
-            time(gap.ns("tree, calls")),
-            "a walk through the steps",
-            digits(gap.ratio("walk", "tree, calls")),
-        ],
-        [
-            "one update and one query of $2^{24}$ cells",
-            time(large.ns("ours")),
-            "noise for every cell at each step",
-            digits(large.ratio("refresh", "ours")),
-        ],
-        [
-            "update a CountSketch, a key, width $2^{16}$",
-            time(update.ns("update")),
-            "numpy, `add.at`, nothing private",
-            digits(update.ratio("numpy", "update")),
-        ],
+        [what, time(bench.ns(ours)), beside, digits(bench.ratio(theirs, ours))]
+        for what, bench, ours, beside, theirs in lines
     ]
     return table(["", "time", "beside", "times as long"], rows)
 

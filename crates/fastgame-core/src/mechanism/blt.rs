@@ -339,7 +339,7 @@ impl Process for BltProcess {
 
     #[inline]
     fn normals(&self, Move { skipped, .. }: Move) -> usize {
-        // As many as the covariance of a jump has columns, at most; a buffer without one is rare.
+        // One for the step, and one for each column of the factor of a jump.
         1 + self.jumps.get(skipped).map_or(0, |jump| jump.columns.len() / self.blt.buffers().max(1))
     }
 

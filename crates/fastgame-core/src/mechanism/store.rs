@@ -6,7 +6,7 @@
 //!
 //! ```text
 //! page of 256 cells -> place: | mark 1 | class 6 | slot 16 |
-//! class -> chunk:      | owners of 32 records | record | record | ... |
+//! class -> chunk:      | owners of 64 records | record | record | ... |
 //! record:              | head | value | value | ... |
 //! ```
 //!
