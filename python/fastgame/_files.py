@@ -6,6 +6,7 @@ does not close, text that is not UTF-8, JSON that is broken) is left out alone, 
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import glob
 import json
@@ -14,7 +15,6 @@ import re
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -109,14 +109,46 @@ class Files:
         """The rows of all files."""
         read = {"csv": self._csv, "parquet": self._parquet, "json": self._json}
         for path, kind in self.files:
-            try:
+            with self._named_errors(path, kind):
                 yield from read[kind](path)
-            except (pa.ArrowException, EOFError) as error:
-                raise ValueError(f"{path} cannot be read as {kind}: {one_line(error)}") from None
-            except OSError as error:
-                if error.filename is not None:
-                    raise
-                raise ValueError(f"{path} cannot be read as {kind}: {one_line(error)}") from None
+
+    @staticmethod
+    @contextlib.contextmanager
+    def _named_errors(path: str, kind: str) -> Iterator[None]:
+        """Says which file it is that cannot be read."""
+        try:
+            yield
+        except (pa.ArrowException, EOFError) as error:
+            raise ValueError(f"{path} cannot be read as {kind}: {one_line(error)}") from None
+        except OSError as error:
+            if error.filename is not None:
+                raise
+            raise ValueError(f"{path} cannot be read as {kind}: {one_line(error)}") from None
+
+    def _delimiter(self, path: str) -> str:
+        return self.delimiter or ("\t" if _ending(path) == ".tsv" else ",")
+
+    def schemas(self) -> Iterator[tuple[str, str, list[tuple[str, str]] | None, pa.Schema]]:
+        """Path and form of each file, the names and types of its columns (None: it has no header), and what is read."""
+        text = pa.schema([(name, pa.string()) for name in self.columns.all])
+        for path, kind in self.files:
+            with self._named_errors(path, kind):
+                if kind == "json":
+                    yield path, kind, None, text
+                elif kind == "csv":
+                    names, _ = self._header(path, self._delimiter(path))
+                    if names:
+                        self._refuse_missing(path, names)
+                    yield path, kind, [(name, "text") for name in names], text
+                else:
+                    with pq.ParquetFile(path) as file:
+                        schema = file.schema_arrow
+                        yield (
+                            path,
+                            kind,
+                            [(field.name, str(field.type)) for field in schema],
+                            self._read_schema(path, schema),
+                        )
 
     def _not_rows(self, path: str, count: int, what: str) -> None:
         self.counts.read += count
@@ -131,7 +163,7 @@ class Files:
                 raise ValueError(f"{path} has {what} {name!r}; its columns are {', '.join(map(repr, names))}")
 
     def _csv(self, path: str) -> Iterator[pa.RecordBatch]:
-        delimiter = self.delimiter or ("\t" if _ending(path) == ".tsv" else ",")
+        delimiter = self._delimiter(path)
         names, used = self._header(path, delimiter)
         if not names:
             return
@@ -224,15 +256,21 @@ class Files:
 
     def _parquet(self, path: str) -> Iterator[pa.RecordBatch]:
         with pq.ParquetFile(path) as file:
-            schema = file.schema_arrow
-            self._refuse_missing(path, schema.names)
-            for name in self.columns.keys:
-                check_key_column(schema.field(name).type, name)
             # Types are checked whether or not there are rows.
-            empty = [pa.record_batch([part.combine_chunks() for part in schema.empty_table().columns], schema.names)]
-            for batch in chain(empty, file.iter_batches(columns=self.columns.all, batch_size=1 << 17)):
-                plain = batch.select(self.columns.all)
-                yield self._told(path, *_as_text(plain, self.columns.keys))
+            read = self._read_schema(path, file.schema_arrow)
+            yield pa.RecordBatch.from_arrays([pa.nulls(0, field.type) for field in read], schema=read)
+            for batch in file.iter_batches(columns=self.columns.all, batch_size=1 << 17):
+                yield self._told(path, *_as_text(batch.select(self.columns.all), self.columns.keys))
+
+    def _read_schema(self, path: str, schema: pa.Schema) -> pa.Schema:
+        """What is read of a Parquet file: keys as text, all else as it is."""
+        self._refuse_missing(path, schema.names)
+        for name in self.columns.keys:
+            check_key_column(schema.field(name).type, name)
+        is_key = set(self.columns.keys)
+        return pa.schema(
+            [(name, pa.string() if name in is_key else schema.field(name).type) for name in self.columns.all]
+        )
 
     def _json(self, path: str) -> Iterator[pa.RecordBatch]:
         reader = _JsonLines(self.columns, lambda count, what: self._not_rows(path, count, what))

@@ -437,7 +437,7 @@ def _collect(one: _Input, stores: list[Any], options: _Options, span: _Span) -> 
         needed.update(dict.fromkeys(sink.columns))
     first: Any = None
     for batch in _batches(one.frame, list(needed)):
-        _check_columns(batch.schema, one.times, sinks)
+        check_columns(batch.schema, one.times, sinks)
         first = first or batch.schema
         _check_same_keys(batch.schema, first, sinks)
         for store, found in zip(stores, reader.read(batch, sinks), strict=True):
@@ -544,7 +544,7 @@ def _time_type(ticks: Ticks) -> Any:
     return pa.timestamp("us", name)
 
 
-def _check_columns(schema: Any, times: Any, sinks: Sequence[Sink]) -> None:
+def check_columns(schema: Any, times: Any, sinks: Sequence[Sink]) -> None:
     """Refuses a table whose columns do not fit. Their names and types are taken as public."""
     values = importlib.import_module("fastgame._values")
     for name in (times.time, times.delete_time):

@@ -78,7 +78,8 @@ ZONED: dict[str, int | None] = {
 NUMBERS: dict[str, float | None] = {
     "1": 1.0, "+1": 1.0, " 1 ": 1.0, "-0": 0.0, "007": 7.0, "1.": 1.0, ".5": 0.5, "1e3": 1000.0, "1E+3": 1000.0,
     "1e400": np.inf, "-1e400": -np.inf, "inf": np.inf, "-inf": -np.inf, "Infinity": np.inf, " inf": np.inf,
-    "1e-400": 0.0, "nan": np.nan, "0x10": None, "1_000": None, "1,5": None, "": None, " ": None, "zz": None, "1e": None, "٣": None,
+    "1e-400": 0.0, "nan": np.nan, "0x10": None, "1_000": None, "1,5": None, "": None, " ": None, "zz": None,
+    "1e": None, "٣": None,
     "9007199254740993": 2.0**53,
 }  # fmt: skip
 

@@ -34,7 +34,9 @@ impl Form {
             (false, false) => memchr2(self.delimiter, b'\n', text),
             (false, true) => memchr3(self.delimiter, b'\n', b'\r', text),
             (true, false) => memchr3(self.delimiter, b'\n', b'"', text),
-            (true, true) => text.iter().position(|&byte| byte == self.delimiter || matches!(byte, b'\n' | b'\r' | b'"')),
+            (true, true) => {
+                text.iter().position(|&byte| byte == self.delimiter || matches!(byte, b'\n' | b'\r' | b'"'))
+            }
         };
         found.map(|place| from + place)
     }
