@@ -372,12 +372,12 @@ def _lines(stream: Any) -> Iterator[tuple[bytes, int]]:
         cut = len(block) if is_last else block.rfind(b"\n") + 1
         block, rest = block[:cut], block[cut:]
         bad = 0
-        if len(rest) > _LONGEST_ROW:
+        if len(rest) >= _LONGEST_ROW:
             rest, is_skipping, bad = b"", True, 1
-        if len(block) > _LONGEST_ROW:
-            lines = block.splitlines(keepends=True)
-            block = b"".join(line for line in lines if len(line) <= _LONGEST_ROW)
-            bad += sum(len(line) > _LONGEST_ROW for line in lines)
+        if len(block) >= _LONGEST_ROW:
+            lines = block.split(b"\n")
+            block = b"\n".join(line for line in lines if len(line) < _LONGEST_ROW)
+            bad += sum(len(line) >= _LONGEST_ROW for line in lines)
         if block.strip() or bad:
             yield block, bad
 

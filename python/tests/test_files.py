@@ -139,7 +139,7 @@ def test_a_line_of_json_that_is_too_long_is_left_out_alone(
     lines: Path, length: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(_files, "_LONGEST_ROW", 1000)
-    long = b'{"t":"2","k":"b","z":"%s"}\n' % (b"x" * (length - 26))
+    long = b'{"t":"2","k":"b","z":"%s"}\n' % (b"x" * (length - 25))
     for before in range(0, 60, 7):
         lines.write_bytes(b'{"t":"1","k":"%s"}\n' % (b"a" * before) + long + b'{"t":"3","k":"c"}\n')
         for block in (64, 997, 4 << 20):
