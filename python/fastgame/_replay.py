@@ -559,13 +559,15 @@ def check_columns(schema: Any, times: Any, sinks: Sequence[Sink]) -> None:
 
 
 def _check_same_keys(schema: Any, first: Any, sinks: Sequence[Sink]) -> None:
-    """Refuses a batch whose keys are of another type than those before, as 64-bit integers without a sign."""
+    """Refuses a batch whose keys are of another type than those before: integers without a sign, lists of objects."""
     pa = importlib.import_module("pyarrow")
     values = importlib.import_module("fastgame._values")
     for name in dict.fromkeys(name for sink in sinks for name in sink.keys):
         kinds = [values.value_type(one.field(name).type) for one in (schema, first)]
-        if len({pa.types.is_uint64(kind) for kind in kinds if not pa.types.is_null(kind)}) > 1:
-            raise TypeError(f"the column {name!r} is of type {kinds[0]} here and {kinds[1]} before: cast one of them")
+        known = [kind for kind in kinds if not pa.types.is_null(kind)]
+        if len({(pa.types.is_uint64(kind), values.is_elements(kind)) for kind in known}) > 1:
+            here, before = ("Python objects" if values.is_elements(kind) else kind for kind in kinds)
+            raise TypeError(f"the column {name!r} is of type {here} here and {before} before: cast one of them")
 
 
 def _batches(frame: Any, needed: list[str]) -> Iterator[Any]:
