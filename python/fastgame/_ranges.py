@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from fastgame._arguments import array_of, integer, plain, sequence, shown, sized
 from fastgame._results import Grid, HeavyHitters, Top
-from fastgame.axis import Axis, StrCategory
+from fastgame.axis import Axis, Datetime, StrCategory
 
 Places = npt.NDArray[np.int64]
 
@@ -228,8 +228,11 @@ def _named_boxes(axes: tuple[Axis, ...], given: Mapping[str, Any]) -> tuple[Plac
     return (np.ascontiguousarray(lo), np.ascontiguousarray(hi)) if several_boxes else (_one(lo), _one(hi))
 
 
-def values(axes: tuple[Axis, ...] | None, places: list[int], shape: list[int]) -> Any:
-    """Places of the only axis as its values, in a shape."""
+def values(axes: tuple[Axis, ...] | None, places: list[int] | None, shape: list[int]) -> Any:
+    """Places of the only axis as its values, in a shape; without places, what stands for no number."""
+    if places is None:
+        is_number = axes is None or not isinstance(axes[0], Datetime | StrCategory)
+        return np.full(shape, np.nan if is_number else None) if shape else None
     if axes is None:
         found: Any = np.array(places, dtype=np.int64).reshape(shape)
         return int(found) if found.ndim == 0 else found
@@ -251,18 +254,15 @@ def cdf(counter: Any, x: Any) -> Any:
     single = _is_single(x)
     wanted = [x] if single else sequence(x, "x")
     if counter.axes is None:
-        ends = [integer(value, "x") for value in wanted]
-        bottom, top = 0, counter.shape[0]
+        ends, top = [integer(value, "x") for value in wanted], counter.shape[0]
         if beyond := [end for end in ends if not 0 <= end <= top]:
             raise ValueError(f"x must be from 0 to {top}; {shown(beyond[0])} was given")
     else:
-        ends, bottom, top = [counter.axes[0].bound(value) for value in wanted], 0, counter.axes[0].extent
-    starts = np.full(len(ends) + 1, bottom, dtype=np.int64)
-    counts = _count_places(counter, starts[:, None], np.array([*ends, top], dtype=np.int64)[:, None], False)[0]
-    # Of a released total of 0 there are no shares, but NaN and infinity, without a warning.
-    with np.errstate(divide="ignore", invalid="ignore"):
-        shares = counts[:-1] / counts[-1]
-    return float(shares[0]) if single else shares
+        ends = [counter.axes[0].bound(value) for value in wanted]
+    shares = counter._cdf_places(ends)
+    if single:
+        return None if shares is None else shares[0]
+    return np.full(len(ends), np.nan) if shares is None else np.array(shares)
 
 
 def _count_places(counter: Any, lo: Places, hi: Places, error: bool) -> tuple[Any, Any]:
