@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fastgame._arguments import array_of, integer, plain, sequence, shown, sized
+from fastgame._arguments import array_of, did_you_mean, integer, plain, sequence, shown, sized
 from fastgame._results import Grid, HeavyHitters, Top
 from fastgame.axis import Axis, Datetime, StrCategory
 
@@ -189,7 +189,8 @@ def _named_boxes(axes: tuple[Axis, ...], given: Mapping[str, Any]) -> tuple[Plac
     for name in given:
         if name not in names:
             known = ", ".join(map(repr, names)) or "without names"
-            raise ValueError(f"there is no axis {shown(name)}; the axes are {known}")
+            hint = did_you_mean(name, names) if isinstance(name, str) else ""
+            raise ValueError(f"there is no axis {shown(name)}{hint}; the axes are {known}")
     sides: list[list[tuple[int, int]]] = []
     counts = set()
     for axis in axes:
@@ -296,9 +297,8 @@ def marginal(counter: Any, axis: Any, bins: Any, error: bool) -> Grid:
     if isinstance(axis, str):
         names = [] if counter.axes is None else [known.name for known in counter.axes if known.name is not None]
         if axis not in names:
-            raise ValueError(
-                f"there is no axis {shown(axis)}; the axes are {', '.join(map(repr, names)) or 'without names'}"
-            )
+            known = ", ".join(map(repr, names)) or "without names"
+            raise ValueError(f"there is no axis {shown(axis)}{did_you_mean(axis, names)}; the axes are {known}")
         number = names.index(axis)
     else:
         number = integer(axis, "axis")
