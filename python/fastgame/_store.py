@@ -114,7 +114,7 @@ def open(
         A parameter differs from the stored one; the message names it.
     StateError
         The file is in use, damaged, no store, of a later version, or older than expected (also where there is none,
-        and a generation above 0 was expected).
+        and a generation above 0 was expected); it has more than one name (hard links).
     OSError
         The file cannot be opened, made or written; FileNotFoundError if there is none and no structure was given.
     ValueError, TypeError

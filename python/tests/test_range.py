@@ -524,8 +524,8 @@ NUMBERLESS = [
 
 @pytest.mark.parametrize(("given", "x", "kind"), NUMBERLESS)
 def test_without_a_clear_total_there_are_no_quantiles_and_no_shares(given: Any, x: Any, kind: str) -> None:
-    # 400 points taken away, and none: of the empty counters 2.5 % have a total above its 95 % error, more than 20 of 200
-    # at alpha 1e-6. Rejects edges and minus infinity for what is noise, and a total that need only be positive (100).
+    # 200 seeds: 2.5 % of empty counters have a total above its 95 % error, more than 20 of them at alpha 1e-6. Rejects
+    # edges and minus infinity for what is noise, and a total that need only be positive (100).
     where: Any = {"shape": 10} if given is None else {"axes": given}
 
     def made(seed: int) -> fg.RangeCounter:
