@@ -194,9 +194,9 @@ def test_a_total_of_different_units_needs_the_unit_that_all_protect() -> None:
 @pytest.mark.parametrize("given", ["", "  ", 3, b"a row", ["a row"]])
 def test_a_unit_is_text_that_says_something(given: Any) -> None:
     row = fg.ContinualCounter(horizon=4, privacy=fg.Zcdp(0.25))
-    for items in [(row,), (row.privacy,)]:
+    for item in (row, row.privacy):
         with pytest.raises(ValueError if isinstance(given, str) else TypeError, match=r"unit must .* given"):
-            fg.total(*items, unit=given)
+            fg.total(item, unit=given)
 
 
 def test_total_takes_budgets_and_structures() -> None:

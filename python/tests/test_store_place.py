@@ -186,7 +186,7 @@ def test_the_folder_may_change_after_the_opening(tmp_path: Path, monkeypatch: py
 
 @pytest.mark.parametrize("first", ["store.fg", "other.fg"])
 def test_a_store_with_a_second_name_is_not_opened(first: str, tmp_path: Path) -> None:
-    # A checkpoint put a new file under the one name, and the old one lived on under the other: two answers for one step.
+    # A checkpoint put a new file under one name, and the old one lived on under the other: two answers for one step.
     path, other = tmp_path / "store.fg", tmp_path / "other.fg"
     with made(path) as store:
         store.update()
