@@ -846,7 +846,7 @@ def test_boxes_by_name_are_those_of_pandas() -> None:
         assert counter.count(box).shape == (0,)
     with pytest.raises(ValueError, match=r"has no edge 2.5; the nearest are 2.0 and 3.0"):
         counter.count({"price": (2.5, 4)})
-    with pytest.raises(ValueError, match=r"there is no axis 'prize'; the axes are 'price', 'age'"):
+    with pytest.raises(ValueError, match=r"no axis 'prize' \(did you mean \"price\"\?\); the axes are 'price', 'age'"):
         counter.count({"prize": (2, 4)})
 
 
