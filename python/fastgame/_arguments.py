@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import difflib
 import operator
 import os
 import re
-from collections.abc import Mapping, Set
+from collections.abc import Iterable, Mapping, Set
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,8 @@ import numpy.typing as npt
 
 #: Numpy has no arrays of more dimensions.
 _MOST_DIMENSIONS = 64
+#: From which similarity on, 1 for equal words, one is taken for a misspelled other: "width" is not "depth".
+_NEAR = 0.7
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
 
 
@@ -23,6 +26,13 @@ def shown(value: Any, most: int = 80) -> str:
     except Exception:
         return f"a {type(value).__name__}"
     return text if len(text) <= most else f"{text[:most]}..."
+
+
+def did_you_mean(given: str, allowed: Iterable[str]) -> str:
+    """The nearest word that is allowed, if one is near, to be put behind an unknown one in a message."""
+    words_of = {word.casefold(): word for word in allowed}
+    near = difflib.get_close_matches(given.casefold(), words_of, n=1, cutoff=_NEAR)
+    return f' (did you mean "{words_of[near[0]]}"?)' if near else ""
 
 
 def words(error: BaseException, most: int = 300) -> str:

@@ -20,7 +20,7 @@ import fastgame as fg
 from fastgame._axis_text import axis_of, box_of
 from fastgame._inspect import as_json as state_as_json
 from fastgame._inspect import as_text as state_as_text
-from fastgame._plan import BOUND, as_given, as_json, as_text, comparison_as_json, guarantee, upward
+from fastgame._plan import BOUND, as_given, as_json, as_text, comparison_as_json, guarantee, unit_of, upward
 from fastgame._rows import AFTER_RUN, BEFORE_RUN
 from fastgame._signals import waiting_signals
 from fastgame._store import Job, Unit, digest, open_job, overview
@@ -882,10 +882,9 @@ def _tell_guarantee(structure: Any) -> None:
         promise = f"{as_given(budget.rho)}-zCDP, {promise}"
     elif not isinstance(budget, fg.PureDp):
         promise = f"{upward(budget.rho, 6)}-zCDP, {promise}"
-    unit = "a row" if structure.contributions == 1 else f"{structure.contributions} rows"
-    life = ", its deletion included," if structure.contributions == 1 else ", their deletions included,"
-    life = life if structure.protect == "lifetime" else ""
-    _tell(f"all that was released is {promise}, for {unit}{life} and no more however it is combined")
+    unit = unit_of(structure)
+    pause = "," if "," in unit else ""
+    _tell(f"all that was released is {promise}, for {unit}{pause} and no more however it is combined")
 
 
 def _tell_state(structure: Any, is_again: bool, rows: int, outputs: int) -> None:

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fastgame._arguments import array_of, integer, plain, sequence, shown, sized
+from fastgame._arguments import array_of, did_you_mean, integer, plain, sequence, shown, sized
 from fastgame._results import Grid, HeavyHitters, Top
-from fastgame.axis import Axis, StrCategory
+from fastgame.axis import Axis, Datetime, StrCategory
 
 Places = npt.NDArray[np.int64]
 
@@ -189,7 +189,8 @@ def _named_boxes(axes: tuple[Axis, ...], given: Mapping[str, Any]) -> tuple[Plac
     for name in given:
         if name not in names:
             known = ", ".join(map(repr, names)) or "without names"
-            raise ValueError(f"there is no axis {shown(name)}; the axes are {known}")
+            hint = did_you_mean(name, names) if isinstance(name, str) else ""
+            raise ValueError(f"there is no axis {shown(name)}{hint}; the axes are {known}")
     sides: list[list[tuple[int, int]]] = []
     counts = set()
     for axis in axes:
@@ -228,8 +229,11 @@ def _named_boxes(axes: tuple[Axis, ...], given: Mapping[str, Any]) -> tuple[Plac
     return (np.ascontiguousarray(lo), np.ascontiguousarray(hi)) if several_boxes else (_one(lo), _one(hi))
 
 
-def values(axes: tuple[Axis, ...] | None, places: list[int], shape: list[int]) -> Any:
-    """Places of the only axis as its values, in a shape."""
+def values(axes: tuple[Axis, ...] | None, places: list[int] | None, shape: list[int]) -> Any:
+    """Places of the only axis as its values, in a shape; without places, what stands for no number."""
+    if places is None:
+        is_number = axes is None or not isinstance(axes[0], Datetime | StrCategory)
+        return np.full(shape, np.nan if is_number else None) if shape else None
     if axes is None:
         found: Any = np.array(places, dtype=np.int64).reshape(shape)
         return int(found) if found.ndim == 0 else found
@@ -251,18 +255,15 @@ def cdf(counter: Any, x: Any) -> Any:
     single = _is_single(x)
     wanted = [x] if single else sequence(x, "x")
     if counter.axes is None:
-        ends = [integer(value, "x") for value in wanted]
-        bottom, top = 0, counter.shape[0]
+        ends, top = [integer(value, "x") for value in wanted], counter.shape[0]
         if beyond := [end for end in ends if not 0 <= end <= top]:
             raise ValueError(f"x must be from 0 to {top}; {shown(beyond[0])} was given")
     else:
-        ends, bottom, top = [counter.axes[0].bound(value) for value in wanted], 0, counter.axes[0].extent
-    starts = np.full(len(ends) + 1, bottom, dtype=np.int64)
-    counts = _count_places(counter, starts[:, None], np.array([*ends, top], dtype=np.int64)[:, None], False)[0]
-    # Of a released total of 0 there are no shares, but NaN and infinity, without a warning.
-    with np.errstate(divide="ignore", invalid="ignore"):
-        shares = counts[:-1] / counts[-1]
-    return float(shares[0]) if single else shares
+        ends = [counter.axes[0].bound(value) for value in wanted]
+    shares = counter._cdf_places(ends)
+    if single:
+        return None if shares is None else shares[0]
+    return np.full(len(ends), np.nan) if shares is None else np.array(shares)
 
 
 def _count_places(counter: Any, lo: Places, hi: Places, error: bool) -> tuple[Any, Any]:
@@ -296,9 +297,8 @@ def marginal(counter: Any, axis: Any, bins: Any, error: bool) -> Grid:
     if isinstance(axis, str):
         names = [] if counter.axes is None else [known.name for known in counter.axes if known.name is not None]
         if axis not in names:
-            raise ValueError(
-                f"there is no axis {shown(axis)}; the axes are {', '.join(map(repr, names)) or 'without names'}"
-            )
+            known = ", ".join(map(repr, names)) or "without names"
+            raise ValueError(f"there is no axis {shown(axis)}{did_you_mean(axis, names)}; the axes are {known}")
         number = names.index(axis)
     else:
         number = integer(axis, "axis")

@@ -242,6 +242,7 @@ def _rows_of_budgets() -> None:
     row("Budget.__radd__", "value", "budget", lambda _, v: implemented(budget.__radd__(v)), fg.Gdp(1.0))
     row("total", "items", "items", lambda _, v: fg.total(fg.Zcdp(0.5), v), fg.Gdp(1.0), names="total")
     row("total", "items", "items", lambda _, v: fg.total(*v), [fg.Gdp(1.0)], names=".*")
+    row("total", "unit", "text or None", lambda _, v: fg.total(fg.Zcdp(0.5), unit=v), "a person")
 
 
 COMPARED: dict[str, Any] = {
