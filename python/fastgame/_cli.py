@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import functools
 import os
 import signal
 import sys
@@ -174,11 +175,18 @@ def _input_options(parser: argparse.ArgumentParser, several: bool = True) -> Non
     group.add_argument("--max-weight", type=int, default=1, metavar="W", help="the largest absolute weight of a row")
     excess = "a weight beyond it makes the row a bad one, or is cut down to it"
     group.add_argument("--on-excess", choices=["error", "clip"], default="error", help=excess)
-    group.add_argument("--time-format", metavar="FORMAT", help="of times that are not ISO, as strptime: %%d/%%m/%%Y")
+    form = "of times that are not ISO: as strptime (%%d/%%m/%%Y, %%Y-%%m), or epoch_s or epoch_ms (numbers since 1970)"
+    group.add_argument("--time-format", metavar="FORMAT", help=form)
     group.add_argument(
         "--input-format", choices=["csv", "parquet", "json"], help="if the ending of the files does not say it"
     )
     group.add_argument("--delimiter", type=_character, metavar="C", help="of CSV; tab for .tsv, else a comma")
+    multiline = (
+        "quoted fields of CSV may have line breaks. HAZARD: a quote that is not closed swallows the rows behind it. "
+        "Without this a row is a line, and whoever writes the file must not let a text have line breaks: what follows "
+        "one is a row"
+    )
+    group.add_argument("--multiline", action="store_true", help=multiline)
     bad = "stop at the first row that cannot be used or is out of range; without this such rows are left out"
     group.add_argument("--fail-on-bad-rows", action="store_true", help=bad)
 
@@ -193,6 +201,8 @@ def _output_options(parser: argparse.ArgumentParser) -> None:
     )
     group.add_argument("--out", metavar="FILE", help="where to write; the terminal without it")
     group.add_argument("--plot", metavar="FILE", help="draw the releases with their error as well (.png, .svg, .pdf)")
+    check = "say what would be read, from which columns and in which forms; no row is read and nothing is released"
+    group.add_argument("--check", action="store_true", help=check)
     group.add_argument("--quiet", action="store_true", help="no progress, and no counts of rows")
 
 
@@ -450,6 +460,19 @@ def _join(arguments: argparse.Namespace) -> None:
         times = [time] if gone is None else [time, gone]
         return _files(arguments, [path], times, list(key), [] if weight is None else [weight], counts)
 
+    if arguments.check:
+        from fastgame._feeds import join_sinks  # noqa: PLC0415
+
+        keys = [fg.Feed(join, key=columns[f"{side}key"], weight=columns[f"{side}weight"]) for side in ("", "right_")]
+        sides = [
+            (functools.partial(rows, side, path), columns[f"{side}time"], columns[f"{side}delete_time"], sink)
+            for side, path, sink in zip(
+                ("", "right_"), (arguments.left, arguments.right), join_sinks(*keys, ticks), strict=True
+            )
+        ]
+        _check(arguments, ticks, join, sides)
+        return
+
     def replay(counts: fg.RowCounts, progress: _Progress, **how: Any) -> Any:
         left = progress.rows(rows("", arguments.left, counts))
         right = progress.rows(rows("right_", arguments.right, counts))
@@ -572,7 +595,9 @@ def _structure(
 ) -> Any:
     """The structure: new in memory, or that of --state, which is made if it is not there."""
     _check_files(arguments)
-    if arguments.state is None:
+    if arguments.check and parameters["privacy"] is None:
+        parameters = {**parameters, "privacy": fg.Zcdp(rho=1.0)}  # that of the state, which is not opened
+    if arguments.state is None or arguments.check:
         return kind(**parameters)
     options_of = {"max_norm": {"max_weight"}, "axes": {"axis"}, "privacy": set(_BUDGET)}
     given = {word for word in parameters if options_of.get(word, {word}) & arguments.explicit} | {"horizon", "size"}
@@ -613,10 +638,19 @@ def _check_files(arguments: argparse.Namespace) -> None:
 def _release(arguments: argparse.Namespace, ticks: fg.Ticks, feed: fg.Feed) -> None:
     """Releases what one structure counts of one table."""
 
+    def rows(counts: fg.RowCounts) -> Files:
+        return _files(arguments, arguments.files, *_columns(arguments, feed), counts)
+
+    if arguments.check:
+        from fastgame._feeds import sink_of  # noqa: PLC0415
+
+        sides = [(rows, arguments.time, arguments.delete_time, sink_of(feed, ticks))]
+        _check(arguments, ticks, feed.structure, sides)
+        return
+
     def replay(counts: fg.RowCounts, progress: _Progress, **how: Any) -> Any:
-        files = _files(arguments, arguments.files, *_columns(arguments, feed), counts)
         return fg.replay(
-            progress.rows(files),
+            progress.rows(rows(counts)),
             ticks,
             feed,
             time=arguments.time,
@@ -627,6 +661,25 @@ def _release(arguments: argparse.Namespace, ticks: fg.Ticks, feed: fg.Feed) -> N
         )
 
     _write(arguments, replay, feed.structure)
+
+
+def _check(arguments: argparse.Namespace, ticks: fg.Ticks, structure: Any, sides: Iterable[Any]) -> None:
+    """Says what would be read, and releases nothing. With counts that are not private, reads all rows for them."""
+    from fastgame._check import Input, count, lines_of  # noqa: PLC0415
+    from fastgame._values import Times  # noqa: PLC0415
+
+    counts = fg.RowCounts()
+    inputs = [
+        Input(read(counts), Times(ticks, time, gone, arguments.time_format), [sink]) for read, time, gone, sink in sides
+    ]
+    text = "".join(line for one in inputs for line in lines_of(one))
+    last = ticks.time(ticks.horizon)
+    clock = f"the clock has {ticks.horizon:,} steps, from {ticks.start.isoformat()} to {last.isoformat()}\n"
+    write_text(f"{text}{clock}{structure!r}\nno row was used and nothing was released\n", None)
+    if getattr(arguments, "not_private_counts", False):
+        for one in inputs:
+            count(one, counts)
+        _tell_counts(counts)
 
 
 def _write(arguments: argparse.Namespace, replay: Callable[..., Any], structure: Any) -> None:
@@ -742,6 +795,7 @@ def _files(
         counts=counts,
         kind=arguments.input_format,
         delimiter=arguments.delimiter,
+        multiline=arguments.multiline,
         strict=arguments.fail_on_bad_rows,
     )
 

@@ -39,6 +39,7 @@ __all__ = [
     "Structure",
     "Zcdp",
     "__version__",
+    "_csv_rows",
     "_inspect",
     "_keywords",
     "_open",
@@ -142,6 +143,9 @@ def total(*items: PureDp) -> PureDp: ...
 def total(*items: Zcdp | Gdp | ApproxDp) -> Zcdp: ...
 @overload
 def total(*items: Budget | Structure) -> Zcdp | PureDp: ...
+def _csv_rows(
+    block: bytes, delimiter: int, fields: int, multiline: bool, longest: int
+) -> tuple[int, bytes | None, int]: ...
 def _keywords(name: str, keywords: dict[str, Any]) -> dict[str, Any]: ...
 def _open(
     path: str,

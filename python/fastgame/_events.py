@@ -7,53 +7,26 @@ alone; how many were is counted for the operator.
 
 from __future__ import annotations
 
-import datetime as dt
-import math
 import tempfile
 from collections.abc import Iterator
-from contextlib import suppress
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.ipc
 
 from fastgame._errors import BadRowsError
 from fastgame._rows import AFTER_RUN, BEFORE_RUN, RowCounts
-from fastgame._ticks import Ticks, floor_microseconds, zone_mismatch
+from fastgame._values import Bools, Instants, Integers, Times, column, instants_of, weights_of
 from fastgame._writing import naming
 
 if TYPE_CHECKING:
     from fastgame._feeds import Sink
 
-Bools = npt.NDArray[np.bool_]
-Integers = npt.NDArray[np.int64]
-#: Which rows are bad; None if none is.
-Bad = npt.NDArray[np.bool_] | None
-
 #: Parts of the time that a store on disk is sorted by.
 _PARTS = 64
-#: What Arrow reads as a time, with a fraction of any length.
-_ISO = (
-    r"^\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])"
-    r"([ T]([01]\d|2[0-3])(:?[0-5]\d(:?[0-5]\d(\.\d{1,9})?)?)?(Z|[+-]([01]\d|2[0-3])(:?[0-5]\d)?)?)?$"
-)
-#: What Arrow reads as a finite number.
-_NUMBER = r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$"
-_HAS_ZONE = r"[ T].*(Z|[+-]\d{2}(:?\d{2})?)$"
-
-
-class Times(NamedTuple):
-    """The columns that say when."""
-
-    ticks: Ticks
-    time: str
-    delete_time: str | None
-    format: str | None
 
 
 class Reader:
@@ -97,23 +70,31 @@ class Reader:
             )
         return ~bad if usable is None else usable & ~bad
 
+    def _leave_out_timeless(self, usable: Bools | None, found: Instants, name: str, first_row: int) -> Bools | None:
+        """Leaves out the rows without a time, or with one of the other zone kind: the clock says which is right."""
+        zone = "a time zone" if self.times.ticks.tz is None else "no time zone"
+        usable = self._leave_out(usable, found.other_zone, f"{zone} in {name!r}", first_row)
+        return self._leave_out(usable, found.bad, f"no time in {name!r}", first_row)
+
     def _steps(self, batch: pa.RecordBatch, first_row: int) -> tuple[Integers, Integers | None, Bools | None]:
         """Steps of rows and of their deletion, and which rows have both."""
         times = self.times
         last = times.ticks.horizon
-        instants, bad = instants_of(column(batch, times.time), times, times.time)
+        found = instants_of(column(batch, times.time), times, times.time)
+        instants = found.values
         steps = times.ticks.locate(instants)
-        usable = self._leave_out(None, bad, f"no time in {times.time!r}", first_row)
+        usable = self._leave_out_timeless(None, found, times.time, first_row)
         outside = (steps < 1) | (steps > last) if steps.size and (steps.min() < 1 or steps.max() > last) else None
         usable = self._leave_out(usable, outside, f"{times.time!r} not between start and end", first_row)
         if times.delete_time is None:
             return steps, None, self._in_run(steps, None, usable, first_row)
         values = column(batch, times.delete_time)
         missing = np.asarray(values.is_null())
-        gone, bad = instants_of(values, times, times.delete_time)
+        found = instants_of(values, times, times.delete_time)
+        gone = found.values
         deleted = times.ticks.locate(gone)
-        bad = None if bad is None else bad & ~missing
-        usable = self._leave_out(usable, bad, f"no time in {times.delete_time!r}", first_row)
+        found = found._replace(bad=None if found.bad is None else found.bad & ~missing)
+        usable = self._leave_out_timeless(usable, found, times.delete_time, first_row)
         early = (gone < instants) & ~missing
         usable = self._leave_out(usable, early, f"{times.delete_time!r} before {times.time!r}", first_row)
         # Those that stay until the end are never deleted.
@@ -161,28 +142,6 @@ class Reader:
             yield _batch(when, taken, amounts, inside if usable is None else inside & usable)
 
 
-def column(batch: pa.RecordBatch, name: str) -> pa.Array:
-    """A column of a batch, without a dictionary and without views, which few functions of Arrow take."""
-    return plain(batch.column(name))
-
-
-def plain(values: pa.Array) -> pa.Array:
-    """Values without a dictionary and without views."""
-    kind = values.type
-    if pa.types.is_dictionary(kind):
-        return pa.DictionaryArray.from_arrays(values.indices, plain(values.dictionary)).dictionary_decode()
-    for is_view, short, long in (
-        (pa.types.is_string_view, pa.string(), pa.large_string()),
-        (pa.types.is_binary_view, pa.binary(), pa.large_binary()),
-    ):
-        if is_view(kind):
-            try:
-                return values.cast(short)
-            except pa.ArrowInvalid:  # more than 2 GB in a batch
-                return values.cast(long)
-    return values
-
-
 def _batch(steps: Integers, keys: list[Any], weights: Any, usable: Bools | None) -> pa.RecordBatch:
     columns = [pa.array(steps), *keys]
     names = ["step", *(f"key{place}" for place in range(len(keys)))]
@@ -191,250 +150,6 @@ def _batch(steps: Integers, keys: list[Any], weights: Any, usable: Bools | None)
         names.append("weight")
     batch = pa.RecordBatch.from_arrays(columns, names=names)
     return batch if usable is None else batch.filter(pa.array(usable))
-
-
-def is_text(kind: pa.DataType) -> bool:
-    """Whether a type is one of text."""
-    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
-
-
-def is_bytes(kind: pa.DataType) -> bool:
-    """Whether a type is one of bytes."""
-    tests = (pa.types.is_binary, pa.types.is_large_binary, pa.types.is_fixed_size_binary, pa.types.is_binary_view)
-    return any(test(kind) for test in tests)
-
-
-def value_type(kind: pa.DataType) -> pa.DataType:
-    """The type of the values of a column that may have a dictionary."""
-    return kind.value_type if pa.types.is_dictionary(kind) else kind
-
-
-def check_time_column(kind: pa.DataType, times: Times, name: str) -> None:
-    """Refuses a column that cannot hold times, or those of the other kind."""
-    kind = value_type(kind)
-    if pa.types.is_timestamp(kind):
-        if times.format is not None:
-            raise TypeError(f"the column {name!r} has times already; a format (time_format) is for text")
-        if (kind.tz is None) != (times.ticks.tz is None):
-            raise ValueError(zone_mismatch(times.ticks, kind.tz is not None, f"the column {name!r}"))
-    elif pa.types.is_date(kind):
-        if times.ticks.tz is not None:
-            raise ValueError(zone_mismatch(times.ticks, False, f"the column {name!r}"))
-    elif not is_text(kind) and not pa.types.is_null(kind):
-        raise TypeError(f"the column {name!r} must hold timestamps, dates or ISO text; it is of type {kind}")
-    elif times.format is not None:
-        check_format(times.format, times.ticks)
-
-
-def check_key_column(kind: pa.DataType, name: str, floats: bool = False) -> None:
-    """Refuses a column whose values are no keys.
-
-    With `floats` whole ones are integers: pandas makes floats of integers if one is missing, and the type of a column
-    must not depend on a row.
-    """
-    kind = value_type(kind)
-    whole = pa.types.is_integer(kind) or (floats and pa.types.is_floating(kind))
-    if not (whole or is_text(kind) or is_bytes(kind) or pa.types.is_null(kind)):
-        raise TypeError(
-            f"keys must be integers, text or bytes; the column {name!r} is of type {kind} (cast it to one of them)"
-        )
-
-
-def check_same_kind(kind: pa.DataType, listed: pa.DataType, name: str, what: str = "the listed keys") -> None:
-    """Refuses keys that can never be equal to others: 5, "5" and b"5" differ."""
-
-    def of(kind: pa.DataType) -> str:
-        if pa.types.is_integer(kind) or pa.types.is_floating(kind):
-            return "integers"
-        return "text" if is_text(kind) else "bytes"
-
-    kind = value_type(kind)
-    if not pa.types.is_null(kind) and of(kind) != of(listed):
-        raise TypeError(f"the column {name!r} holds {of(kind)} and {what} are {of(listed)}: cast one of them")
-
-
-def check_weight_column(kind: pa.DataType, name: str, what: str = "weights") -> None:
-    """Refuses a column whose values are no numbers."""
-    kind = value_type(kind)
-    numbers = pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)
-    if not (numbers or is_text(kind) or pa.types.is_null(kind)):
-        raise TypeError(f"{what} must be numbers; the column {name!r} is of type {kind}")
-
-
-def key_column(values: pa.Array, name: str) -> pa.Array:
-    """Keys in one of few types, so that all batches have the same. What is no key becomes null."""
-    values = plain(values)
-    kind = values.type
-    if pa.types.is_floating(kind):
-        numbers = np.asarray(values.cast(pa.float64()).fill_null(math.nan))
-        whole = (numbers == np.rint(numbers)) & (np.abs(numbers) < float(1 << 62))
-        return pa.array(np.where(whole, numbers, 0.0).astype(np.int64), mask=~whole)
-    if pa.types.is_null(kind):
-        return values.cast(pa.string())
-    if pa.types.is_integer(kind):
-        return values if pa.types.is_uint64(kind) else values.cast(pa.int64())
-    with suppress(pa.ArrowInvalid):  # more than 2 GB in a batch
-        return values.cast(pa.string() if is_text(kind) else pa.binary())
-    return values
-
-
-def instants_of(values: pa.Array, times: Times, name: str) -> tuple[Integers, Bools | None]:
-    """Times in microseconds since 1970, and which rows have none."""
-    kind = values.type
-    check_time_column(kind, times, name)
-    bad = np.asarray(values.is_null()) if values.null_count else None
-    if pa.types.is_null(kind):
-        return np.zeros(len(values), dtype=np.int64), bad
-    if is_text(kind):
-        values, bad = _parsed(values, bad, times, name)
-    unit = {pa.date32(): "D", pa.date64(): "ms"}.get(values.type) or values.type.unit
-    raw = values.cast(pa.int32() if unit == "D" else pa.int64())
-    numbers = np.asarray(raw.fill_null(0) if raw.null_count else raw).astype(np.int64, copy=False)
-    factor = {"D": 86_400_000_000, "s": 1_000_000, "ms": 1000}.get(unit)
-    if factor is not None:
-        # Far beyond the calendar is far beyond, not back again.
-        most = (1 << 62) // factor
-        numbers = np.clip(numbers, -most, most) * factor
-    elif unit == "ns":
-        numbers = floor_microseconds(numbers.view("datetime64[ns]"))
-    return numbers, bad
-
-
-def check_format(form: str, ticks: Ticks) -> None:
-    """Refuses a format that cannot be read, does not say the day, or has a zone where the ticks have none."""
-    aware = "%z" in form
-    shown = f"time_format {form!r:.80}"
-    if aware != (ticks.tz is not None):
-        raise ValueError(zone_mismatch(ticks, aware, shown))
-    example = dt.datetime(2013, 12, 31, 23, 59, 58, tzinfo=dt.timezone.utc if aware else None)
-    try:
-        read = dt.datetime.strptime(example.strftime(form), form)
-    except ValueError as error:
-        raise ValueError(f"{shown} is none that strptime reads: {error}") from None
-    if read.date() != example.date() or (read.tzinfo is None) == aware:
-        raise ValueError(f"{shown} must say year, month and day, as %d/%m/%Y does")
-
-
-def _by_format(values: pa.Array, form: str, ticks: Ticks) -> pa.Array:
-    """Text in a format of its own as timestamps, null where it is none. Each text is read once: strptime is slow."""
-    check_format(form, ticks)
-    codes = values.dictionary_encode()
-    instants = [_instant_by_format(text, form) for text in codes.dictionary.to_pylist()]
-    read = pa.array(instants, pa.int64()).cast(pa.timestamp("us", "UTC" if ticks.tz is not None else None))
-    return read.take(codes.indices)
-
-
-def _instant_by_format(text: str, form: str) -> int | None:
-    try:
-        moment = dt.datetime.strptime(text.strip(), form)
-        if moment.tzinfo is not None:
-            moment = moment.astimezone(dt.timezone.utc).replace(tzinfo=None)
-    except (ValueError, OverflowError):
-        return None
-    return (moment - dt.datetime(1970, 1, 1)) // dt.timedelta(microseconds=1)
-
-
-def _parsed(values: pa.Array, bad: Bools | None, times: Times, name: str) -> tuple[pa.Array, Bools | None]:
-    """Text as timestamps; what is none becomes null, and bad."""
-    if times.format is not None:
-        parsed = _by_format(values, times.format, times.ticks)
-        return parsed, np.asarray(parsed.is_null()) if parsed.null_count else None
-    aware = times.ticks.tz is not None
-    kind = pa.timestamp("us", "UTC" if aware else None)
-    with suppress(pa.ArrowInvalid):
-        return values.cast(kind), bad
-    # Something is wrong: look closer.
-    values = pc.utf8_trim_whitespace(_valid(values))
-    form = np.asarray(pc.match_substring_regex(values, _ISO).fill_null(False))
-    zone = np.asarray(pc.match_substring_regex(values, _HAS_ZONE).fill_null(False))
-    other = form & (zone != aware)
-    if other.any():
-        place = int(np.argmax(other))
-        mixed = " and other times of it are the other way round" if (form & (zone == aware)).any() else ""
-        raise ValueError(
-            zone_mismatch(times.ticks, not aware, f"a time of the column {name!r} (row {place + 1})") + mixed
-        )
-    # Fractions finer than a microsecond are cut off, which changes no step.
-    values = pc.replace_substring_regex(values, r"(\.\d{6})\d+", r"\1")
-    values = pc.if_else(pa.array(form), values, pa.scalar(None, values.type))
-    parsed = pa.concat_arrays(cast_each(values, kind)) if len(values) else values.cast(kind)
-    return parsed, np.asarray(parsed.is_null())
-
-
-def _valid(values: pa.Array) -> pa.Array:
-    """Text; null where it is not UTF-8, which Parquet does not check."""
-    try:
-        values.validate(full=True)
-    except pa.ArrowInvalid:
-        raw = values.cast(pa.large_binary() if pa.types.is_large_string(values.type) else pa.binary())
-        return pa.concat_arrays(cast_each(raw, values.type))
-    return values
-
-
-def _numbers(values: pa.Array) -> pa.Array:
-    """Text or decimals as floats; null where there is no finite number."""
-    try:
-        return values.cast(pa.float64())
-    except pa.ArrowInvalid:
-        if is_text(values.type):
-            values = pc.utf8_trim_whitespace(_valid(values))
-            form = pc.match_substring_regex(values, _NUMBER).fill_null(False)
-            values = pc.if_else(form, values, pa.scalar(None, values.type))
-        return pa.concat_arrays(cast_each(values, pa.float64()))
-
-
-def whole_numbers(values: pa.Array) -> pa.Array | None:
-    """Of text or decimals, those that are integers of 64 bits; None for columns of numbers. Floats would round them."""
-    if not (is_text(values.type) or pa.types.is_decimal(values.type)):
-        return None
-    if is_text(values.type):
-        values = pc.utf8_trim_whitespace(_valid(values))
-        form = pc.match_substring_regex(values, r"^[+-]?\d{1,19}$").fill_null(False)
-        values = pc.replace_substring_regex(values, r"^\+", "")
-        values = pc.if_else(form, values, pa.scalar(None, values.type))
-    return pa.concat_arrays(cast_each(values, pa.int64())) if len(values) else values.cast(pa.int64())
-
-
-def cast_each(values: pa.Array, kind: pa.DataType) -> list[pa.Array]:
-    """The values in another type; null where that fails. Halves again and again, as few fail."""
-    try:
-        return [values.cast(kind)]
-    except pa.ArrowInvalid:
-        if len(values) == 1:
-            return [pa.nulls(1, kind)]
-        half = len(values) // 2
-        return cast_each(values[:half], kind) + cast_each(values[half:], kind)
-
-
-def numbers_of(values: pa.Array) -> tuple[Any, Bad]:
-    """Numbers, and which rows have none: integers of any type stay so, all else becomes floats."""
-    bad = np.asarray(values.is_null()) if values.null_count else None
-    if is_text(values.type) or pa.types.is_decimal(values.type) or pa.types.is_null(values.type):
-        values = _numbers(values)
-        bad = np.asarray(values.is_null())
-    numbers = np.asarray(values.fill_null(0) if values.null_count else values)
-    return (numbers.astype(np.float64, copy=False) if numbers.dtype.kind == "f" else numbers), bad
-
-
-def weights_of(values: pa.Array, whole: bool) -> tuple[Any, Bad]:
-    """Weights as int64 (`whole`) or float64, and which rows have none."""
-    numbers, bad = numbers_of(values)
-    if numbers.dtype.kind == "f":
-        unfit = ~np.isfinite(numbers)
-        if whole:
-            unfit |= numbers != np.rint(numbers)
-        if unfit.any():
-            bad = unfit if bad is None else bad | unfit
-            numbers = np.where(unfit, 0.0, numbers)
-    if not whole:
-        numbers = numbers.astype(np.float64)
-    elif numbers.dtype.kind == "u":
-        # Beyond 2^62 a weight is beyond every bound, and is clipped as any other.
-        numbers = np.minimum(numbers.astype(np.uint64), 1 << 62).astype(np.int64)
-    else:
-        numbers = np.clip(numbers, -float(1 << 62), float(1 << 62)) if numbers.dtype.kind == "f" else numbers
-        numbers = np.clip(numbers.astype(np.int64), -(1 << 62), 1 << 62)
-    return numbers, bad
 
 
 class Store:

@@ -18,7 +18,9 @@ import pyarrow.compute as pc
 
 from fastgame._arguments import has_lists, integer, sequence, shown, text, words
 from fastgame._core import ContinualCounter, ContinualVector, CountSketch, JoinSize, RangeCounter
-from fastgame._events import (
+from fastgame._ranges import _is_single, boxes
+from fastgame._ticks import Ticks
+from fastgame._values import (
     Bad,
     Times,
     cast_each,
@@ -28,14 +30,17 @@ from fastgame._events import (
     check_weight_column,
     column,
     instants_of,
+    is_elements,
     is_text,
     key_column,
+    keys_of_kind,
     numbers_of,
+    places_of,
+    update_keys,
+    valid,
     value_type,
     whole_numbers,
 )
-from fastgame._ranges import _is_single, boxes
-from fastgame._ticks import Ticks
 from fastgame.axis import Axis, Datetime, Regular, StrCategory, Variable
 
 Floats = npt.NDArray[np.float64]
@@ -250,8 +255,8 @@ class VectorSink(KeySink):
         """As `Sink.take`: cells."""
         columns, bad = super().take(batch)
         found: Any = 0
-        for values_given, (values, known) in zip(columns, self.stages, strict=True):
-            index = _index_in(values_given, values)
+        for given, (values, known) in zip(columns, self.stages, strict=True):
+            index = _index_in(keys_of_kind(given, values.type), values)
             codes = found * len(values) + index
             place = np.minimum(np.searchsorted(known, codes), len(known) - 1)
             found = np.where((index >= 0) & (found >= 0) & (known[place] == codes), place, -1)
@@ -273,7 +278,7 @@ class SketchSink(KeySink):
 
     def update(self, taken: list[pa.Array], weights: Any, count: int) -> None:
         """As `Sink.update`."""
-        self.structure.update(_single(taken), 1 if weights is None else weights)
+        update_keys(self.structure.update, taken, weights)
 
     def read(self) -> Released:
         """As `Sink.read`."""
@@ -330,8 +335,9 @@ class RangeSink(Sink):
         if isinstance(axis, Datetime):
             check_time_column(kind, _times(axis, name), name)
         elif isinstance(axis, StrCategory):
-            check_key_column(kind, name)
-            if not is_text(value_type(kind)) and not pa.types.is_null(value_type(kind)):
+            check_key_column(kind, name, floats=True)
+            kind = value_type(kind)
+            if not (is_text(kind) or is_elements(kind) or pa.types.is_null(kind)):
                 raise TypeError(f"the axis {name!r} has categories and takes text; the column is of type {kind}")
         else:
             check_weight_column(kind, name, "coordinates")
@@ -348,14 +354,24 @@ class RangeSink(Sink):
     def _places(self, number: int, values: pa.Array, name: str) -> Any:
         axis = None if self.axes is None else self.axes[number]
         if isinstance(axis, Datetime):
-            instants, missing = instants_of(values, _times(axis, name), name)
-            none = np.zeros(len(instants), dtype=bool) if missing is None else missing
-            return axis.index_instants(instants, none)
+            found = instants_of(values, _times(axis, name), name)
+            none = np.zeros(len(values), dtype=bool) if found.bad is None else found.bad
+            return axis.index_instants(found.values, none)
         if isinstance(axis, StrCategory):
-            known = pc.index_in(values.cast(pa.string()), value_set=pa.array(axis.categories), skip_nulls=True)
-            places = np.asarray(known.fill_null(axis.size if axis.overflow else -1)).astype(np.int64)
-            places[np.asarray(values.is_null())] = -1
-            return places
+            return places_of(values, ["text"], lambda part: self._places_of_text(axis, part))
+        kinds = ["integer", "unsigned", "real", "digits", "text"]
+        return places_of(values, kinds, lambda part: self._places_of_type(number, part))
+
+    @staticmethod
+    def _places_of_text(axis: StrCategory, values: pa.Array) -> Any:
+        values = valid(values.cast(pa.string()))
+        known = pc.index_in(values, value_set=pa.array(axis.categories), skip_nulls=True)
+        places = np.asarray(known.fill_null(axis.size if axis.overflow else -1)).astype(np.int64)
+        places[np.asarray(values.is_null())] = -1
+        return places
+
+    def _places_of_type(self, number: int, values: pa.Array) -> Any:
+        axis = None if self.axes is None else self.axes[number]
         numbers, missing = numbers_of(values)
         places = self._places_of_numbers(number, numbers)
         if missing is not None:
@@ -401,7 +417,7 @@ class JoinSink(Sink):
     def check_key(self, kind: pa.DataType, place: int, name: str) -> None:
         """As `Sink.check_key`; keys of two kinds never match."""
         check_key_column(kind, name, floats=True)
-        if not pa.types.is_null(value_type(kind)):
+        if not (pa.types.is_null(value_type(kind)) or is_elements(kind)):
             check_same_kind(kind, value_type(self.kinds.setdefault(place, kind)), name, "the other keys")
 
     def take(self, batch: pa.RecordBatch) -> tuple[list[pa.Array], list[tuple[Bad, str]]]:
@@ -410,7 +426,7 @@ class JoinSink(Sink):
 
     def update(self, taken: list[pa.Array], weights: Any, count: int) -> None:
         """As `Sink.update`."""
-        self.side.update(_single(taken), 1 if weights is None else weights)
+        update_keys(self.side.update, taken, weights)
 
     def read(self) -> Released:
         """As `Sink.read`."""
@@ -436,7 +452,7 @@ def join_sinks(left: Any, right: Any, ticks: Ticks) -> list[Sink]:
 
 def _keys_of(batch: pa.RecordBatch, names: Sequence[str]) -> tuple[list[pa.Array], list[tuple[Bad, str]]]:
     """Key columns, and the rows that have none."""
-    found = [key_column(column(batch, name), name) for name in names]
+    found = [key_column(column(batch, name)) for name in names]
     bad = [
         (np.asarray(values.is_null()) if values.null_count else None, f"no key in {name!r}")
         for name, values in zip(names, found, strict=True)
@@ -553,14 +569,13 @@ def _arrow_column(column: Any) -> Any:
     if pa.types.is_dictionary(array.type):
         array = array.dictionary_decode()
     check_key_column(array.type, "keys")
-    return key_column(array, "keys")
+    return key_column(array)
 
 
 def _index_in(column: Any, values: Any) -> Any:
     """Where each element stands among the values; -1 if nowhere."""
     if column.type != values.type:
         # Integers of two types; what does not fit into the listed one's is not listed.
-        pieces = cast_each(column, values.type) if len(column) else [column.cast(values.type)]
-        column = pa.concat_arrays(pieces)
+        column = cast_each(column, values.type)
     found = pc.index_in(column, value_set=values, skip_nulls=True)
     return np.asarray(found.fill_null(-1)).astype(np.int64)

@@ -1,16 +1,20 @@
 """Rows out of CSV, Parquet and JSON-lines files, a record batch at a time; keys as text, whatever the file has.
 
-So a table gives the same keys in each form. What is no row at all (a line with a column too many, text that is not
-UTF-8, JSON that is broken) is left out alone, and counted.
+So a table gives the same keys in each form. What is no row at all (a line with a column too many or a quote that it
+does not close, text that is not UTF-8, JSON that is broken) is left out alone, and counted.
 """
 
 from __future__ import annotations
 
+import contextlib
+import csv
 import glob
 import json
 import os
+import re
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from itertools import chain
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,9 +23,10 @@ import pyarrow.csv
 import pyarrow.json
 import pyarrow.parquet as pq
 
+from fastgame._core import _csv_rows
 from fastgame._errors import BadRowsError
-from fastgame._events import cast_each, check_key_column
 from fastgame._rows import RowCounts
+from fastgame._values import cast_each, check_key_column, column, is_text, valid
 
 FORMATS = ("csv", "parquet", "json")
 _ENDINGS = {
@@ -36,12 +41,15 @@ _ENDINGS = {
 }
 _COMPRESSED = (".gz", ".bz2", ".zst", ".lz4", ".br")
 _BLOCK = 4 << 20
-#: A row of CSV must fit into two blocks. Where one does not, larger blocks are tried.
-_CSV_BLOCKS = (_BLOCK, 64 << 20)
+#: A row of CSV has at most so many bytes, and the names of the columns are among the first so many.
+_LONGEST_ROW, _HEADER = 64 << 20, 4 << 20
+#: Blocks of CSV that are read at the same time.
+_READERS = 2
 #: Arrow reads nested JSON recursively, and a row must not end the process.
 _MOST_NESTED = 100
 _NO_LINE = "not a row"
 _BOM = b"\xef\xbb\xbf"
+_EMPTY_LINES = re.compile(rb"(?:[ \t]*[\r\n])*")
 
 
 class Columns(NamedTuple):
@@ -74,8 +82,9 @@ class Files:
         Is told how many lines are no rows.
     strict : bool
         A line that is no row is an error.
-    whole : int
-        CSV files of up to so many bytes are read at once by all processors, larger ones block by block.
+    multiline : bool
+        Quoted fields of CSV may have line breaks. Without it a row is a line, whatever it has, so that no row reaches
+        another; with it a quote that is not closed swallows the rows behind it.
     """
 
     def __init__(
@@ -87,27 +96,59 @@ class Files:
         kind: str | None = None,
         delimiter: str | None = None,
         strict: bool = False,
-        whole: int = 1 << 29,
+        multiline: bool = False,
     ) -> None:
         self.columns = columns
         self.counts = counts
         self.delimiter = delimiter
         self.strict = strict
-        self.whole = whole
+        self.multiline = multiline
         self.files = [(path, kind or kind_of(path)) for path in expand(patterns)]
 
     def __iter__(self) -> Iterator[pa.RecordBatch]:
         """The rows of all files."""
         read = {"csv": self._csv, "parquet": self._parquet, "json": self._json}
         for path, kind in self.files:
-            try:
+            with self._named_errors(path, kind):
                 yield from read[kind](path)
-            except (pa.ArrowException, EOFError) as error:
-                raise ValueError(f"{path} cannot be read as {kind}: {one_line(error)}") from None
-            except OSError as error:
-                if error.filename is not None:
-                    raise
-                raise ValueError(f"{path} cannot be read as {kind}: {one_line(error)}") from None
+
+    @staticmethod
+    @contextlib.contextmanager
+    def _named_errors(path: str, kind: str) -> Iterator[None]:
+        """Says which file it is that cannot be read."""
+        try:
+            yield
+        except (pa.ArrowException, EOFError) as error:
+            raise ValueError(f"{path} cannot be read as {kind}: {one_line(error)}") from None
+        except OSError as error:
+            if error.filename is not None:
+                raise
+            raise ValueError(f"{path} cannot be read as {kind}: {one_line(error)}") from None
+
+    def _delimiter(self, path: str) -> str:
+        return self.delimiter or ("\t" if _ending(path) == ".tsv" else ",")
+
+    def schemas(self) -> Iterator[tuple[str, str, list[tuple[str, str]] | None, pa.Schema]]:
+        """Path and form of each file, the names and types of its columns (None: it has no header), and what is read."""
+        text = pa.schema([(name, pa.string()) for name in self.columns.all])
+        for path, kind in self.files:
+            with self._named_errors(path, kind):
+                if kind == "json":
+                    yield path, kind, None, text
+                elif kind == "csv":
+                    names, _ = self._header(path, self._delimiter(path))
+                    if names:
+                        self._refuse_missing(path, names)
+                    yield path, kind, [(name, "text") for name in names], text
+                else:
+                    with pq.ParquetFile(path) as file:
+                        schema = file.schema_arrow
+                        yield (
+                            path,
+                            kind,
+                            [(field.name, str(field.type)) for field in schema],
+                            self._read_schema(path, schema),
+                        )
 
     def _not_rows(self, path: str, count: int, what: str) -> None:
         self.counts.read += count
@@ -122,106 +163,120 @@ class Files:
                 raise ValueError(f"{path} has {what} {name!r}; its columns are {', '.join(map(repr, names))}")
 
     def _csv(self, path: str) -> Iterator[pa.RecordBatch]:
-        delimiter = self.delimiter or ("\t" if ".tsv" in path.lower() else ",")
-        names, more = _header(path, delimiter)
-        if names is None:
+        delimiter = self._delimiter(path)
+        names, used = self._header(path, delimiter)
+        if not names:
             return
         self._refuse_missing(path, names)
-        done = 0
-        for block in _CSV_BLOCKS if more else ():
-            broken: list[str] = []
+        with pa.input_stream(path, compression="detect") as stream, ThreadPoolExecutor(_READERS) as pool:
+            stream.read(used)
+            waiting: deque[Future[tuple[pa.RecordBatch, int]]] = deque()
+            for block in self._csv_blocks(path, stream, delimiter, len(names)):
+                waiting.append(pool.submit(self._csv_batch, block, delimiter, names))
+                if len(waiting) > _READERS:
+                    yield self._told(path, *waiting.popleft().result())
+            while waiting:
+                yield self._told(path, *waiting.popleft().result())
 
-            def skip(row: Any, broken: list[str] = broken) -> str:
-                # What is raised here goes nowhere.
-                broken.append(f"{row.actual_columns} columns where {row.expected_columns} are expected")
-                return "skip"
+    def _header(self, path: str, delimiter: str) -> tuple[list[str], int]:
+        """The names of the columns of a CSV file, none if it has nothing at all, and where they end."""
+        with pa.input_stream(path, compression="detect") as stream:
+            whole = stream.read(_HEADER)
+        start = whole.removeprefix(_BOM)
+        start = start[len(_EMPTY_LINES.match(start)[0]) :]  # type: ignore[index]
+        lines = start.splitlines(keepends=True) if self.multiline else [start[: _end_of_line(start)]]
+        used = len(whole) - len(start)
 
-            rows = 0
-            try:
-                for batch in self._csv_batches(path, delimiter, block, skip):
-                    fresh = batch.slice(max(0, done - rows))
-                    rows += batch.num_rows
-                    if fresh.num_rows:
-                        yield self._as_text(path, fresh, fresh.schema.names)
-            except pa.ArrowInvalid as error:
-                if "straddling" not in str(error):
-                    raise
-                done = max(done, rows)
-                continue
-            self._not_rows(path, len(broken), broken[0] if broken else "")
-            return
-        if more:
-            raise ValueError(f"{path} has a row of more than {_CSV_BLOCKS[-1] >> 20} MB, or a quote that is not closed")
+        def read() -> Iterator[str]:
+            nonlocal used
+            for line in lines:
+                used += len(line)
+                yield line.decode()
 
-    def _csv_batches(self, path: str, delimiter: str, block: int, skip: Callable[[Any], str]) -> Iterator[Any]:
-        parse = pa.csv.ParseOptions(delimiter=delimiter, newlines_in_values=True, invalid_row_handler=skip)
-        read = pa.csv.ReadOptions(block_size=block)
+        if not start.strip():
+            return [], used
+        try:
+            return next(csv.reader(read(), delimiter=delimiter, strict=True), []), used
+        except UnicodeDecodeError:
+            raise ValueError(f"{path} has names of columns that are not UTF-8") from None
+        except csv.Error as error:
+            raise ValueError(f"{path} has names of columns that cannot be read: {one_line(error)}") from None
+
+    def _csv_blocks(self, path: str, stream: Any, delimiter: str, fields: int) -> Iterator[pa.Buffer]:
+        """Blocks of whole rows; what is none is left out."""
+        rest = b""
+        is_last = is_skipping = False
+        while not is_last:
+            # As much again as is waiting, so that a long row is not looked at many times.
+            chunk = stream.read(max(_BLOCK, len(rest)))
+            is_last = not chunk
+            if is_skipping and not is_last:
+                end = _end_of_line(chunk)
+                is_skipping = chunk[end - 1 : end] not in (b"\n", b"\r")
+                chunk = chunk[end:]
+            block = rest + (chunk if not is_last or not rest or rest.endswith(b"\n") else b"\n")
+            used, good, bad = _csv_rows(block, ord(delimiter), fields, self.multiline, _LONGEST_ROW)
+            rest = block[used:]
+            if len(rest) > _LONGEST_ROW and not self.multiline:
+                bad, rest, is_skipping = bad + 1, b"", True
+            if is_last and rest:
+                bad += 1
+            self._not_rows(path, bad, f"a quote that is not closed, or not {fields} columns as in the header")
+            rows = pa.py_buffer(block)[:used] if good is None else pa.py_buffer(good)
+            if rows.size:
+                yield rows
+
+    def _csv_batch(self, block: pa.Buffer, delimiter: str, names: list[str]) -> tuple[pa.RecordBatch, int]:
+        """A block of rows as columns of text, and how many of them are not UTF-8."""
+        places = [str(names.index(name)) for name in self.columns.all]
         # Bytes: text that is no text must not end the reading of all rows.
         convert = pa.csv.ConvertOptions(
-            column_types=dict.fromkeys(self.columns.all, pa.binary()),
-            include_columns=self.columns.all,
+            column_types=dict.fromkeys(places, pa.binary()),
+            include_columns=places,
             null_values=[""],
             strings_can_be_null=True,
             quoted_strings_can_be_null=False,
         )
-        options = {"read_options": read, "parse_options": parse, "convert_options": convert}
-        plain = not path.lower().endswith(_COMPRESSED)
-        if plain and os.path.getsize(path) <= self.whole:
-            yield from pa.csv.read_csv(path, **options).to_batches()
-        else:
-            yield from pa.csv.open_csv(path, **options)
+        table = pa.csv.read_csv(
+            pa.BufferReader(block),
+            # One block, which is cut nowhere.
+            read_options=pa.csv.ReadOptions(
+                block_size=block.size + 1, use_threads=False, column_names=[str(place) for place in range(len(names))]
+            ),
+            parse_options=pa.csv.ParseOptions(delimiter=delimiter, newlines_in_values=self.multiline),
+            convert_options=convert,
+        )
+        columns = [column.combine_chunks() for column in table.columns]
+        batch = pa.RecordBatch.from_arrays(columns, names=self.columns.all)
+        return _as_text(batch, self.columns.all)
 
-    def _as_text(self, path: str, batch: pa.RecordBatch, names: Sequence[str]) -> pa.RecordBatch:
-        """The named columns of bytes or integers as text; rows where that fails are none."""
-        columns = {}
-        bad: Any = None
-        for name in batch.schema.names:
-            values = batch.column(name)
-            if name in names:
-                pieces = cast_each(values, pa.string()) if len(values) else [values.cast(pa.string())]
-                text = pieces[0] if len(pieces) == 1 else pa.concat_arrays(pieces)
-                if text.null_count > values.null_count:
-                    wrong = np.asarray(text.is_null()) & np.asarray(values.is_valid())
-                    bad = wrong if bad is None else bad | wrong
-                values = text
-            columns[name] = values
-        batch = pa.RecordBatch.from_arrays(list(columns.values()), names=list(columns))
-        if bad is None:
-            return batch
-        self._not_rows(path, int(np.count_nonzero(bad)), "text that is not UTF-8")
-        return batch.filter(pa.array(~bad))
+    def _told(self, path: str, batch: pa.RecordBatch, bad: int) -> pa.RecordBatch:
+        self._not_rows(path, bad, "text that is not UTF-8")
+        return batch
 
     def _parquet(self, path: str) -> Iterator[pa.RecordBatch]:
         with pq.ParquetFile(path) as file:
-            schema = file.schema_arrow
-            self._refuse_missing(path, schema.names)
-            for name in self.columns.keys:
-                check_key_column(schema.field(name).type, name)
             # Types are checked whether or not there are rows.
-            empty = [pa.record_batch([part.combine_chunks() for part in schema.empty_table().columns], schema.names)]
-            for batch in chain(empty, file.iter_batches(columns=self.columns.all, batch_size=1 << 17)):
-                plain = batch.select(self.columns.all)
-                for place, name in enumerate(plain.schema.names):
-                    if pa.types.is_dictionary(plain.column(name).type):
-                        plain = plain.set_column(place, name, plain.column(name).dictionary_decode())
-                yield self._as_text(path, plain, self.columns.keys)
+            read = self._read_schema(path, file.schema_arrow)
+            yield pa.RecordBatch.from_arrays([pa.nulls(0, field.type) for field in read], schema=read)
+            for batch in file.iter_batches(columns=self.columns.all, batch_size=1 << 17):
+                yield self._told(path, *_as_text(batch.select(self.columns.all), self.columns.keys))
+
+    def _read_schema(self, path: str, schema: pa.Schema) -> pa.Schema:
+        """What is read of a Parquet file: keys as text, all else as it is."""
+        self._refuse_missing(path, schema.names)
+        for name in self.columns.keys:
+            check_key_column(schema.field(name).type, name)
+        is_key = set(self.columns.keys)
+        return pa.schema(
+            [(name, pa.string() if name in is_key else schema.field(name).type) for name in self.columns.all]
+        )
 
     def _json(self, path: str) -> Iterator[pa.RecordBatch]:
         reader = _JsonLines(self.columns, lambda count, what: self._not_rows(path, count, what))
-        rows = 0
-        seen = set()
         with pa.input_stream(path, compression="detect") as stream:
-            for number, block in enumerate(_lines(stream)):
-                if number == 0 and block.lstrip().startswith(b"["):
-                    raise ValueError(f"{path} is a JSON array; rows must be JSON lines, an object a line")
-                batch = reader.read(block)
-                rows += batch.num_rows
-                seen |= {name for name in batch.schema.names if batch.column(name).null_count < batch.num_rows}
-                yield batch
-        required = [*self.columns.time[:1], *self.columns.keys, *self.columns.weights]
-        missing = [name for name in required if name not in seen]
-        if rows and missing:
-            raise ValueError(f"{path} has no row with a value for {missing[0]!r}")
+            for block in _lines(stream):
+                yield reader.read(block)
 
 
 def expand(patterns: Sequence[str]) -> list[str]:
@@ -251,12 +306,17 @@ def expand(patterns: Sequence[str]) -> list[str]:
     return paths
 
 
-def kind_of(path: str) -> str:
-    """The form of a file, by its ending."""
+def _ending(path: str) -> str:
+    """The ending of a file's name, but for that of its compression."""
     name = path.lower()
     for ending in _COMPRESSED:
         name = name.removesuffix(ending)
-    kind = _ENDINGS.get(os.path.splitext(name)[1])
+    return os.path.splitext(name)[1]
+
+
+def kind_of(path: str) -> str:
+    """The form of a file, by its ending."""
+    kind = _ENDINGS.get(_ending(path))
     if kind is None:
         raise ValueError(
             f"the form of {path} is not known by its ending ({', '.join(_ENDINGS)}, also with "
@@ -270,26 +330,28 @@ def one_line(error: BaseException) -> str:
     return " ".join(str(error).split()) or type(error).__name__
 
 
-def _header(path: str, delimiter: str) -> tuple[list[str] | None, bool]:
-    """The names of the columns of a CSV file, None if it has nothing at all; and whether there may be rows."""
-    with pa.input_stream(path, compression="detect") as stream:
-        start = stream.read(_BLOCK)
-    if not start.removeprefix(_BOM).strip():
-        return None, False
-    more = len(start.strip().splitlines()) > 1
-    if not more:
-        start = start.rstrip() + b"\n"  # without which Arrow sees no header
-    parse = pa.csv.ParseOptions(delimiter=delimiter, newlines_in_values=True, invalid_row_handler=lambda _: "skip")
-    # Without the rest of the last line, which the block cuts.
-    cut = start.rfind(b"\n") + 1 if len(start) == _BLOCK else 0
-    block = pa.BufferReader(start[:cut] if cut else start)
-    options = pa.csv.ConvertOptions(check_utf8=False)
-    read = pa.csv.ReadOptions(block_size=2 * _BLOCK)
-    try:
-        names = pa.csv.open_csv(block, read_options=read, parse_options=parse, convert_options=options).schema.names
-    except UnicodeDecodeError:
-        raise ValueError(f"{path} has names of columns that are not UTF-8") from None
-    return list(names), more
+def _end_of_line(text: bytes) -> int:
+    """Where the first line ends, with the first character of its line break."""
+    ends = [end for end in (text.find(b"\n"), text.find(b"\r")) if end >= 0]
+    return min(ends, default=len(text) - 1) + 1
+
+
+def _as_text(batch: pa.RecordBatch, names: Sequence[str]) -> tuple[pa.RecordBatch, int]:
+    """The named columns of bytes or integers as text, without the rows in which that fails, and how many these were."""
+    columns = []
+    bad: Any = None
+    for name in batch.schema.names:
+        values = batch.column(name)
+        if name in names:
+            values = column(batch, name)
+            text = valid(values) if is_text(values.type) else cast_each(values, pa.string())
+            if text.null_count > values.null_count:
+                wrong = np.asarray(text.is_null()) & np.asarray(values.is_valid())
+                bad = wrong if bad is None else bad | wrong
+            values = text.cast(pa.string())
+        columns.append(values)
+    batch = pa.RecordBatch.from_arrays(columns, names=batch.schema.names)
+    return (batch, 0) if bad is None else (batch.filter(pa.array(~bad)), int(np.count_nonzero(bad)))
 
 
 def _lines(stream: Any) -> Iterator[bytes]:
@@ -351,17 +413,17 @@ class _JsonLines:
             if not isinstance(row, dict):
                 bad += 1
                 continue
-            for name, column in values.items():
+            for name, texts in values.items():
                 value = row.get(name)
                 kinds[name].add(type(value))
                 text = _text(value, name in self.columns.weights)
                 if text is None and value is not None and name in self.columns.time:
                     text = ""  # a bad time, not a missing one
-                column.append(text)
+                texts.append(text)
         self.not_rows(bad, "JSON that is no object")
         for name, found in kinds.items():
             self.types[name] = pa.int64() if found - {type(None)} == {_Whole} else pa.string()
-        arrays = [pa.array(column, pa.string()) for column in values.values()]
+        arrays = [pa.array(texts, pa.string()) for texts in values.values()]
         return pa.RecordBatch.from_arrays(arrays, names=list(values))
 
 

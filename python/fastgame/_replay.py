@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
-from fastgame._arguments import has_lists, integer, shown, text, words
+from fastgame._arguments import integer, shown, text, words
 from fastgame._core import JoinSize, Structure
 from fastgame._rows import RowCounts
 from fastgame._signals import waiting_signals
@@ -437,7 +437,7 @@ def _collect(one: _Input, stores: list[Any], options: _Options, span: _Span) -> 
         needed.update(dict.fromkeys(sink.columns))
     first: Any = None
     for batch in _batches(one.frame, list(needed)):
-        _check_columns(batch.schema, one.times, sinks)
+        check_columns(batch.schema, one.times, sinks)
         first = first or batch.schema
         _check_same_keys(batch.schema, first, sinks)
         for store, found in zip(stores, reader.read(batch, sinks), strict=True):
@@ -544,12 +544,12 @@ def _time_type(ticks: Ticks) -> Any:
     return pa.timestamp("us", name)
 
 
-def _check_columns(schema: Any, times: Any, sinks: Sequence[Sink]) -> None:
+def check_columns(schema: Any, times: Any, sinks: Sequence[Sink]) -> None:
     """Refuses a table whose columns do not fit. Their names and types are taken as public."""
-    events = importlib.import_module("fastgame._events")
+    values = importlib.import_module("fastgame._values")
     for name in (times.time, times.delete_time):
         if name is not None:
-            events.check_time_column(schema.field(name).type, times, name)
+            values.check_time_column(schema.field(name).type, times, name)
     for sink in sinks:
         sink.check(schema)
 
@@ -557,9 +557,9 @@ def _check_columns(schema: Any, times: Any, sinks: Sequence[Sink]) -> None:
 def _check_same_keys(schema: Any, first: Any, sinks: Sequence[Sink]) -> None:
     """Refuses a batch whose keys are of another type than those before, as 64-bit integers without a sign."""
     pa = importlib.import_module("pyarrow")
-    events = importlib.import_module("fastgame._events")
+    values = importlib.import_module("fastgame._values")
     for name in dict.fromkeys(name for sink in sinks for name in sink.keys):
-        kinds = [events.value_type(one.field(name).type) for one in (schema, first)]
+        kinds = [values.value_type(one.field(name).type) for one in (schema, first)]
         if len({pa.types.is_uint64(kind) for kind in kinds if not pa.types.is_null(kind)}) > 1:
             raise TypeError(f"the column {name!r} is of type {kinds[0]} here and {kinds[1]} before: cast one of them")
 
@@ -584,11 +584,29 @@ def _batches(frame: Any, needed: list[str]) -> Iterator[Any]:
             yield pa.record_batch([part.combine_chunks() for part in chosen.columns], names=chosen.schema.names)
 
 
-def _column(pa: Any, given: Any) -> Any:
-    """A list may have missing values of any kind. Lists in lists are no column of times, keys or weights."""
-    if has_lists(given):
-        raise TypeError("a column has a list in it")
-    return pa.array(given, from_pandas=True) if isinstance(given, list | tuple) else given
+def _column(given: Any) -> Any:
+    """A column as Arrow has it; of lists and columns of objects, each element with the type that it has."""
+    pa = importlib.import_module("pyarrow")
+    values = importlib.import_module("fastgame._values")
+    if isinstance(given, list | tuple):
+        return values.of_elements(given)
+    kind = getattr(given, "dtype", None)
+    if isinstance(given, np.ndarray) and kind == np.dtype(object) and given.ndim == 1:
+        masked = isinstance(given, np.ma.MaskedArray)
+        return values.of_elements(given.tolist() if masked else list(given))
+    if _is_pandas(given):
+        if kind == np.dtype(object):
+            return values.of_elements(given.tolist())
+        categories = getattr(kind, "categories", None)
+        if categories is not None and categories.dtype == np.dtype(object):
+            codes = np.asarray(given.array.codes)
+            return values.of_elements(categories.tolist()).take(pa.array(codes, mask=codes < 0))
+        return pa.array(given, from_pandas=True)
+    return given
+
+
+def _is_pandas(given: Any) -> bool:
+    return type(given).__module__.partition(".")[0] == "pandas"
 
 
 def _pieces(frame: Any, needed: list[str], batches: bool = True) -> Iterable[Any]:
@@ -600,16 +618,17 @@ def _pieces(frame: Any, needed: list[str], batches: bool = True) -> Iterable[Any
     if isinstance(frame, Mapping):
         chosen = [name for name in frame if name in needed]
         try:
-            return [pa.table({name: _column(pa, frame[name]) for name in chosen})]
+            return [pa.table({name: _column(frame[name]) for name in chosen})]
         except (pa.ArrowException, TypeError, ValueError, OverflowError, KeyError) as error:
             raise TypeError(f"the columns do not make a table: {words(error)}") from None
     if hasattr(kind, "collect") and not hasattr(kind, "__arrow_c_stream__"):
         raise TypeError(f"frame must be a table; a {kind.__name__} was given, which .collect() makes one of")
-    if kind.__module__.partition(".")[0] == "pandas" and hasattr(kind, "columns"):
-        chosen = frame[[name for name in frame.columns if name in needed]]
+    if _is_pandas(frame) and hasattr(kind, "columns"):
+        chosen = [(place, name) for place, name in enumerate(frame.columns) if name in needed]
         try:
-            return [pa.Table.from_pandas(chosen, preserve_index=False)]
-        except (pa.ArrowException, TypeError) as error:
+            columns = [_column(frame.iloc[:, place]) for place, _ in chosen]
+            return [pa.Table.from_arrays(columns, [name for _, name in chosen])]
+        except (pa.ArrowException, TypeError, ValueError, NotImplementedError) as error:
             raise TypeError(f"the table has a column that Arrow cannot hold: {words(error)}") from None
     try:
         if hasattr(kind, "__arrow_c_stream__"):

@@ -371,8 +371,6 @@ ERRORS: dict[str, tuple[list[str], str]] = {
     "a bad length": ([*COUNT, "--every", "1 day"], "every must be a duration .*'1 day' was given"),
     "no length": ([*COUNT, "--every", "0d"], "every must be more than nothing"),
     "a bad zone": ([*COUNT, "--tz", "Mars/Base"], "tz must be the name of a time zone"),
-    "rows without the zone": ([*COUNT, "--tz", "UTC"], "has no time zone and the ticks are in UTC"),
-    "rows with a zone": (["count", "zoned.csv", *COUNT[2:]], "has a time zone and the ticks have none.*--tz"),
     "a skipped start": ([*COUNT, "--start", "2017-10-15", "--tz", "America/Sao_Paulo"], "no clock shows"),
     "a bad mechanism": ([*COUNT, "--mechanism", "forest"], "argument --mechanism: invalid choice: 'forest'"),
     "buffers of a tree": (

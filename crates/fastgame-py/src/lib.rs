@@ -8,6 +8,7 @@ mod counter;
 mod error;
 mod join;
 mod keys;
+mod lines;
 mod parameters;
 mod plan;
 mod profile;
@@ -46,6 +47,8 @@ mod _core {
     use crate::counter::ContinualCounter;
     #[pymodule_export]
     use crate::join::{JoinSide, JoinSize};
+    #[pymodule_export]
+    use crate::lines::_csv_rows;
     #[pymodule_export]
     use crate::plan::Plan;
     #[pymodule_export]
