@@ -463,11 +463,13 @@ def _join(arguments: argparse.Namespace) -> None:
     if arguments.check:
         from fastgame._feeds import join_sinks  # noqa: PLC0415
 
-        keys = [fg.Feed(join, key=columns[f"{side}key"], weight=columns[f"{side}weight"]) for side in ("", "right_")]
+        left, right = (
+            fg.Feed(join, key=columns[f"{side}key"], weight=columns[f"{side}weight"]) for side in ("", "right_")
+        )
         sides = [
             (functools.partial(rows, side, path), columns[f"{side}time"], columns[f"{side}delete_time"], sink)
             for side, path, sink in zip(
-                ("", "right_"), (arguments.left, arguments.right), join_sinks(*keys, ticks), strict=True
+                ("", "right_"), (arguments.left, arguments.right), join_sinks(left, right, ticks), strict=True
             )
         ]
         _check(arguments, ticks, join, sides)

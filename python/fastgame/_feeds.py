@@ -32,6 +32,7 @@ from fastgame._values import (
     instants_of,
     is_elements,
     is_text,
+    is_whole,
     key_column,
     keys_of_kind,
     numbers_of,
@@ -386,7 +387,7 @@ class RangeSink(Sink):
     def _places_of_numbers(self, number: int, numbers: Any) -> Any:
         if self.axes is not None:
             return self.axes[number].index(numbers)
-        whole = numbers == np.rint(numbers)
+        whole = is_whole(numbers)
         inside = whole & (numbers >= 0) & (numbers < self.structure.shape[number])
         return np.where(inside, np.where(inside, numbers, 0).astype(np.int64), -1)
 

@@ -275,8 +275,10 @@ class Files:
     def _json(self, path: str) -> Iterator[pa.RecordBatch]:
         reader = _JsonLines(self.columns, lambda count, what: self._not_rows(path, count, what))
         with pa.input_stream(path, compression="detect") as stream:
-            for block in _lines(stream):
-                yield reader.read(block)
+            for block, bad in _lines(stream):
+                self._not_rows(path, bad, f"more than {_LONGEST_ROW >> 20} MB long")
+                if block.strip():
+                    yield reader.read(block)
 
 
 def expand(patterns: Sequence[str]) -> list[str]:
@@ -354,21 +356,30 @@ def _as_text(batch: pa.RecordBatch, names: Sequence[str]) -> tuple[pa.RecordBatc
     return (batch, 0) if bad is None else (batch.filter(pa.array(~bad)), int(np.count_nonzero(bad)))
 
 
-def _lines(stream: Any) -> Iterator[bytes]:
-    """Blocks of whole lines."""
-    rest = bytearray()
-    first = True
-    while chunk := stream.read(_BLOCK):
-        if first:
-            chunk, first = chunk.removeprefix(_BOM), False
-        cut = chunk.rfind(b"\n") + 1
-        if cut:
-            yield bytes(rest + chunk[:cut])
-            rest = bytearray(chunk[cut:])
-        else:
-            rest += chunk
-    if rest.strip():
-        yield bytes(rest)
+def _lines(stream: Any) -> Iterator[tuple[bytes, int]]:
+    """Blocks of whole lines, and how many were left out as they are too long."""
+    rest = b""
+    is_first, is_skipping, is_last = True, False, False
+    while not is_last:
+        chunk = stream.read(max(_BLOCK, len(rest)))
+        is_last = not chunk
+        if is_first:
+            chunk, is_first = chunk.removeprefix(_BOM), False
+        if is_skipping:
+            end = chunk.find(b"\n") + 1
+            is_skipping, chunk = not end, chunk[end:] if end else b""
+        block = rest + chunk
+        cut = len(block) if is_last else block.rfind(b"\n") + 1
+        block, rest = block[:cut], block[cut:]
+        bad = 0
+        if len(rest) >= _LONGEST_ROW:
+            rest, is_skipping, bad = b"", True, 1
+        if len(block) >= _LONGEST_ROW:
+            lines = block.split(b"\n")
+            block = b"\n".join(line for line in lines if len(line) < _LONGEST_ROW)
+            bad += sum(len(line) >= _LONGEST_ROW for line in lines)
+        if block.strip() or bad:
+            yield block, bad
 
 
 class _JsonLines:

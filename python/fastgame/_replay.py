@@ -106,14 +106,16 @@ def replay(
     ----------
     frame : table, or stream of record batches
         Anything that speaks Arrow (pyarrow, Polars, pandas, the results of DuckDB), a dict of columns, or an iterable
-        of record batches. Read once, batch by batch.
+        of record batches. Read once, batch by batch. Each value is read by itself; in lists and columns of objects each
+        element has the type that it has.
     ticks : Ticks
         The public clock. Rows before its start or from its end on are left out.
     structures : structure or Feed, or a dict of them by name
         What to feed. A bare structure takes `key`, `weight`, `keys`, `boxes` and `top` from this call
         (see Feed).
     time : str
-        The column of times: timestamps, dates or ISO text, with a time zone if and only if the ticks have one.
+        The column of times: timestamps, dates or ISO text, with a time zone if and only if the ticks have one. Text of
+        the other kind is left out row by row; a typed column of it is an error.
     key, weight, keys, boxes, top
         For a bare structure; as in Feed.
     delete_time : str, optional
@@ -128,10 +130,12 @@ def replay(
         Go on with structures that were used; all at one step, and with the same ticks and keys as before. Nothing
         checks that but for the files of the command `fastgame`, which keep them. Without it they must be new.
     time_format : str, optional
-        The form of text times, in the words of `strptime`, if it is not ISO.
+        The form of times, if they are neither timestamps nor ISO text: of text in the words of `strptime`; "epoch_s" or
+        "epoch_ms" of numbers of seconds or milliseconds since 1970 (in UTC: the ticks need a zone).
     bad_rows : "drop" or "raise"
-        Rows that are no events (no time, out of range, no key, a weight beyond the bound) are left out one by one, or
-        are an error before anything is released. Mixed zones are an error always.
+        Rows that are no events (no time, or one of the other zone kind, out of range, no key, a weight beyond the
+        bound) are left out one by one, or are an error before anything is released. A typed column without usable
+        values (of the other zone kind, of truth values) is an error always.
     counts : RowCounts, optional
         Is given the numbers of rows that were read and left out. They are not private.
     memory : int
@@ -555,13 +559,15 @@ def check_columns(schema: Any, times: Any, sinks: Sequence[Sink]) -> None:
 
 
 def _check_same_keys(schema: Any, first: Any, sinks: Sequence[Sink]) -> None:
-    """Refuses a batch whose keys are of another type than those before, as 64-bit integers without a sign."""
+    """Refuses a batch whose keys are of another type than those before: integers without a sign, lists of objects."""
     pa = importlib.import_module("pyarrow")
     values = importlib.import_module("fastgame._values")
     for name in dict.fromkeys(name for sink in sinks for name in sink.keys):
         kinds = [values.value_type(one.field(name).type) for one in (schema, first)]
-        if len({pa.types.is_uint64(kind) for kind in kinds if not pa.types.is_null(kind)}) > 1:
-            raise TypeError(f"the column {name!r} is of type {kinds[0]} here and {kinds[1]} before: cast one of them")
+        known = [kind for kind in kinds if not pa.types.is_null(kind)]
+        if len({(pa.types.is_uint64(kind), values.is_elements(kind)) for kind in known}) > 1:
+            here, before = ("Python objects" if values.is_elements(kind) else kind for kind in kinds)
+            raise TypeError(f"the column {name!r} is of type {here} here and {before} before: cast one of them")
 
 
 def _batches(frame: Any, needed: list[str]) -> Iterator[Any]:

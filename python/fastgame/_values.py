@@ -549,10 +549,17 @@ def key_column(values: pa.Array) -> pa.Array:
 
 def _whole(values: pa.Array) -> pa.Array:
     """Floats as integers; null for fractions, and where neighbours among the integers are one float."""
-    most = _INEXACT[values.type.bit_width // 8]
-    numbers = np.asarray(values.fill_null(math.nan)).astype(np.float64)
-    whole = (numbers == np.rint(numbers)) & (np.abs(numbers) < most)
-    return pa.array(np.where(whole, numbers, 0.0).astype(np.int64), mask=~whole)
+    numbers = np.asarray(values.fill_null(math.nan))
+    whole = is_whole(numbers)
+    return pa.array(np.where(whole, numbers, 0).astype(np.int64), mask=~whole)
+
+
+def is_whole(numbers: npt.NDArray[Any]) -> Bools:
+    """Which numbers are integers, and of floats those that stand for one alone."""
+    if numbers.dtype.kind != "f":
+        return np.ones(len(numbers), dtype=bool)
+    whole: Bools = (numbers == np.rint(numbers)) & (np.abs(numbers) < _INEXACT[numbers.dtype.itemsize])
+    return whole
 
 
 def _keys_of_elements(values: pa.Array) -> pa.Array:

@@ -134,6 +134,20 @@ def test_a_row_that_is_too_long_is_left_out_alone_wherever_blocks_are_cut(
             assert (rows[1:], bad) == (([("2", "b"), ("3", "c")], 0) if length <= 1000 else ([("3", "c")], 1))
 
 
+@pytest.mark.parametrize("length", [999, 1000, 1001, 5000])
+def test_a_line_of_json_that_is_too_long_is_left_out_alone(
+    lines: Path, length: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_files, "_LONGEST_ROW", 1000)
+    long = b'{"t":"2","k":"b","z":"%s"}\n' % (b"x" * (length - 25))
+    for before in range(0, 60, 7):
+        lines.write_bytes(b'{"t":"1","k":"%s"}\n' % (b"a" * before) + long + b'{"t":"3","k":"c"}\n')
+        for block in (64, 997, 4 << 20):
+            monkeypatch.setattr(_files, "_BLOCK", block)
+            rows, bad = read(lines)
+            assert (rows[1:], bad) == (([("2", "b"), ("3", "c")], 0) if length <= 1000 else ([("3", "c")], 1))
+
+
 @pytest.mark.parametrize("end", [b"\n", b"\r\n", b"\r"])
 def test_a_quote_that_its_line_does_not_close_makes_that_line_bad_and_no_other(csv: Path, end: bytes) -> None:
     for bad in (b'2,"b', b'"2,b', b'2,"b""', b'2,"', b'"', b'2,"b","', b"2,b,"):

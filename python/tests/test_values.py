@@ -231,6 +231,13 @@ def test_ids_in_floats_never_stand_for_others() -> None:
     assert [round(value) for value in table.column("value").to_pylist()] == [1, 1]
 
 
+def test_batches_of_lists_and_of_columns_are_not_mixed_for_keys() -> None:
+    sketch = fg.CountSketch(horizon=1, privacy=fg.Zcdp(rho=1e6), width=64)
+    frames = [{"t": [DAY], "k": ["a"]}, pa.table({"t": [DAY], "k": ["a"]})]
+    with pytest.raises(TypeError, match="the column 'k' is of type string here and Python objects before"):
+        fg.replay(frames, fg.Ticks("2026-01-01", "2026-01-02", "1d"), sketch, time="t", key="k", keys=["a"])
+
+
 def test_keys_of_a_list_have_a_type_each() -> None:
     given = [5, "5", b"5", 5.0, 2**63, -1, 2.0**53, 0.5, None, float("nan"), True, 2**64, "\ud800", np.int8(5)]
     keys = key_column(of_elements(given))
