@@ -1,7 +1,8 @@
 """The command ``fastgame``: private releases from files with a time column.
 
 What it writes to the standard output or to --out is private in the sense of the stated guarantee and may be published.
-What it writes to the standard error is for the operator alone.
+What it writes to the standard error is for the operator alone; but for errors and --not-private-counts nothing there
+depends on the data.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import os
 import signal
 import sys
 import textwrap
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import fastgame as fg
@@ -179,7 +180,10 @@ def _input_options(parser: argparse.ArgumentParser, several: bool = True) -> Non
         "--input-format", choices=["csv", "parquet", "json"], help="if the ending of the files does not say it"
     )
     group.add_argument("--delimiter", type=_character, metavar="C", help="of CSV; tab for .tsv, else a comma")
-    bad = "stop at the first row that cannot be used or is out of range; without this such rows are left out"
+    bad = (
+        "stop if a row cannot be used or is out of range; without this such rows are left out. Whether it stops depends "
+        "on single rows, so neither that nor the message is private"
+    )
     group.add_argument("--fail-on-bad-rows", action="store_true", help=bad)
 
 
@@ -193,7 +197,10 @@ def _output_options(parser: argparse.ArgumentParser) -> None:
     )
     group.add_argument("--out", metavar="FILE", help="where to write; the terminal without it")
     group.add_argument("--plot", metavar="FILE", help="draw the releases with their error as well (.png, .svg, .pdf)")
-    group.add_argument("--quiet", action="store_true", help="no progress, and no counts of rows")
+    told = group.add_mutually_exclusive_group()
+    told.add_argument("--quiet", action="store_true", help="no progress, and nothing beside the output but errors")
+    counts = "tell how many rows were read and left out: NOT PRIVATE, for the operator alone; without it nothing tells"
+    told.add_argument("--not-private-counts", action="store_true", help=counts)
 
 
 def _state_options(parser: argparse.ArgumentParser) -> None:
@@ -644,7 +651,7 @@ def _write(arguments: argparse.Namespace, replay: Callable[..., Any], structure:
     unit = Unit([structure])
     try:
         with unit:
-            with _Progress(shown) as progress:
+            with _Progress(shown, arguments.not_private_counts) as progress:
                 table = replay(
                     counts,
                     progress,
@@ -676,7 +683,10 @@ def _write(arguments: argparse.Namespace, replay: Callable[..., Any], structure:
         _tell(f"{path} is there and was left as it is; to have the last release again, name another file")
     # Not before: what could not be written was not released.
     if not arguments.quiet:
-        _tell_counts(counts)
+        if arguments.not_private_counts:
+            _tell_counts(counts)
+        elif not arguments.fail_on_bad_rows:
+            _tell("rows that could not be used, if any, were left out (--not-private-counts tells you how many)")
         _tell_guarantee(structure)
         if arguments.state is not None:
             _tell_state(structure, is_again, table.num_rows, len(outputs))
@@ -764,9 +774,10 @@ def _refuse_overwriting(arguments: argparse.Namespace) -> None:
 
 
 class _Progress:
-    """Bars on the operator's terminal: rows, which are not private, then steps."""
+    """Bars on the operator's terminal: what is read, then steps. Of rows, whose number is not private, if `counted`."""
 
-    def __init__(self, shown: bool) -> None:
+    def __init__(self, shown: bool, counted: bool) -> None:
+        self._counted = counted
         self._bars: Any = None
         self._bar: Any = None
         if shown:
@@ -781,13 +792,18 @@ class _Progress:
         if self._bar is not None:
             self._bar.close()
 
-    def rows(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """The batches, while they are counted."""
+    def rows(self, files: Files) -> Iterator[pa.RecordBatch]:
+        """The batches of files, while they are read."""
         if self._bars is None:
-            yield from batches
+            yield from files
             return
-        with self._bars(desc="reading (not private)", unit=" rows", unit_scale=True, leave=False) as bar:
-            for batch in batches:
+        (first, _), *more = files.files
+        name = f"reading {first}" + (f" and {len(more)} more" if more else "")
+        how = {"desc": f"{name} (not private)", "unit": " rows", "unit_scale": True}
+        if not self._counted:
+            how = {"bar_format": f"{name.replace('{', '{{').replace('}', '}}')} {{elapsed}}"}
+        with self._bars(leave=False, **how) as bar:
+            for batch in files:
                 yield batch
                 bar.update(batch.num_rows)
 
@@ -842,7 +858,7 @@ def _tell_state(structure: Any, is_again: bool, rows: int, outputs: int) -> None
         _tell("no step was left to do up to --until")
     _tell(
         f"the state is at generation {structure.generation}, with {_done(structure):,} of {structure.horizon:,} steps "
-        "done (not private; --expect-generation refuses an older copy)"
+        "done (note it for --expect-generation, which refuses an older copy)"
     )
 
 

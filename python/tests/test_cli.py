@@ -174,7 +174,7 @@ def test_deletions_and_composite_keys(run: Run) -> None:
     Path("keys.csv").write_text("p,n\na,1\na,2\nb,2\n")
     code, out, err = run("count", "life.csv", *CLOCK, "--rho", "1e6", "--protect", "lifetime", "--delete-time", "gone",
                          "--key", "page", "--key", "n", "--keys", "keys.csv", "--keys-column", "p",
-                         "--keys-column", "n", "--format", "json", "--release-every", "2")  # fmt: skip
+                         "--keys-column", "n", "--format", "json", "--release-every", "2", COUNTS)  # fmt: skip
     assert code == 0
     assert [(row["page"], row["n"], round(row["value"])) for row in of_json(out)[:6]] == [
         ("a", "1", 1), ("a", "2", 1), ("b", "2", 0), ("a", "1", 0), ("a", "2", 1), ("b", "2", 0),
@@ -251,20 +251,63 @@ def test_one_line_of_json_cannot_end_the_run(run: Run) -> None:
         assert run("count", "rows.jsonl", *COUNT[2:], *KEYED)[:2] == expected, line[:20]
 
 
+COUNTS = "--not-private-counts"
+LEFT_OUT = "rows that could not be used, if any, were left out (--not-private-counts tells you how many)"
+
+
 def test_counts_are_for_the_operator_and_the_guarantee_is_stated(run: Run) -> None:
     write_rows(Path("visits.csv"), [*ROWS, ("", "/home", 1), ("2027-01-01", "/home", 1)])
-    code, out, err = run(*COUNT)
+    promise = (
+        f"all that was released is 0.5-zCDP, ({fg.Zcdp(0.5).epsilon(1e-6):.4g}, 1e-06)-DP, for a row and no more "
+        "however it is combined"
+    )
+    code, out, err = run(*COUNT, COUNTS)
     assert code == 0
     assert err.splitlines() == [
         "not private: 5 rows were read, left out 1: no time in 'time'; 1: 'time' not between start and end",
-        f"all that was released is 0.5-zCDP, ({fg.Zcdp(0.5).epsilon(1e-6):.4g}, 1e-06)-DP, for a row and no more "
-        "however it is combined",
+        promise,
     ]
     assert "private" not in out
     assert "read" not in out
+    assert run(*COUNT) == (0, out, f"{LEFT_OUT}\n{promise}\n")
     write_rows(Path("visits.csv"), ROWS)
-    assert "3 rows were read, all were used" in run(*COUNT)[2]
+    assert "3 rows were read, all were used" in run(*COUNT, COUNTS)[2]
+    assert run(*COUNT, "--fail-on-bad-rows")[2] == f"{promise}\n", "none was left out"
     assert run(*COUNT, "--quiet")[2] == ""
+    code, _, err = run(*COUNT, "--quiet", COUNTS)
+    assert code == 2 and "--not-private-counts: not allowed with argument --quiet" in err
+
+
+@pytest.mark.parametrize("terminal", [False, True])
+@pytest.mark.parametrize("command", [*COMMANDS, "state", "range"])
+def test_without_the_flag_nothing_on_the_standard_error_depends_on_the_data(
+    run: Run, monkeypatch: pytest.MonkeyPatch, command: str, terminal: bool
+) -> None:
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: terminal)
+    words = {name: line for name, (line, _) in COMMANDS.items()}
+    words["state"] = [*COUNT, "--state", "s.fg", "--until", "2026-01-04"]
+    words["range"] = [*RANGE, "--axis", "n:0:5", "--box", "n=0:2"]
+    day = "2026-01-01"
+    tables: list[list[tuple[Any, ...]]] = [
+        ROWS,
+        [],
+        [("never", "/home", 1)],
+        [*ROWS, (day, "", 1)],
+        [(day, "/jobs, etc", 1)] * 100_000,
+    ]
+    told: dict[str, set[str]] = {"": set(), COUNTS: set()}
+    for flag, seen in told.items():
+        for rows in tables:
+            write_rows(Path("visits.csv"), rows)
+            Path("s.fg").unlink(missing_ok=True)
+            code, _, err = run(*words[command], *filter(None, [flag]))
+            assert code == 0, err
+            # How long it took, and how often it was drawn.
+            shown = re.sub(r"\d\d:\d\d|\?|[0-9.]+ steps/s|s/ steps", "", err).replace("\r", "\n")
+            seen.add("\n".join(sorted({" ".join(line.split()) for line in shown.split("\n") if "steps" not in line})))
+    assert len(told[""]) == 1, told[""]
+    assert len(told[COUNTS]) == len(tables)
+    assert ("reading visits.csv" in min(told[""])) == terminal
 
 
 @pytest.mark.parametrize("bad", ["time", "line", "range"])
@@ -824,8 +867,8 @@ def test_what_is_rounded_up_is_never_less_and_stays_where_it_is_short(digits: in
 
 
 def test_a_run_in_which_no_row_was_used_is_loud(run: Run) -> None:
-    assert "NO ROW COULD BE USED" in run("count", "visits.csv", *CLOCK[2:], "--time", "page", "--rho", "1")[2]
-    assert "NO ROW" not in run(*COUNT)[2]
+    assert "NO ROW COULD BE USED" in run("count", "visits.csv", *CLOCK[2:], "--time", "page", "--rho", "1", COUNTS)[2]
+    assert "NO ROW" not in run(*COUNT, COUNTS)[2]
 
 
 def test_without_a_standard_error_the_work_is_done() -> None:
@@ -918,7 +961,7 @@ def test_ranges_of_the_command_line_are_those_counted_by_hand(run: Run, folder: 
     day = "when=2026-02-03T05:00:2026-02-03T07:00"
     boxes = ["age=30:60", "age=:50,site= south", "when=2026-02-03:2026-02-09T05:00", day]
     given = [word for box in boxes for word in ("--box", box)]
-    code, out, err = run(*RANGE, *axes, *given, "--format", "json")
+    code, out, err = run(*RANGE, *axes, *given, "--format", "json", COUNTS)
     assert code == 0 and "left out 1: no bin for 'age'" in err, err
     last = [row for row in json.loads(out) if row["time"].startswith("2026-01-08")]
     expected = [0, 0, 0, 0]
@@ -1124,7 +1167,7 @@ def test_composite_keys_are_joined_and_deletions_on_the_left(run: Run, orders: P
 
 @pytest.mark.usefixtures("orders")
 def test_a_join_tells_the_operator_of_both_tables(run: Run) -> None:
-    err = run(*JOIN)[2]
+    err = run(*JOIN, COUNTS)[2]
     assert "not private: 7 rows were read, left out 1: " in err
     assert "0.5-zCDP" in err and "for a row and no more" in err
     for extra, table in [("/home,2026-01-02,1,\n", "orders.csv"), ("2026-01-02,/home,1\n", "visits.csv")]:
