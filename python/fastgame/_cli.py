@@ -139,7 +139,10 @@ def _key_options(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--key", action="append", metavar="COLUMN", help="the key of a row; repeat it for keys of several parts"
     )
-    keys = "the PUBLIC list of keys to report: one a line (.txt), or a table with the columns named by --key"
+    keys = (
+        "the PUBLIC list of keys to report: one a line (.txt), or a table with the columns named by --key; never one of "
+        "the files of rows"
+    )
     group.add_argument("--keys", metavar="FILE", help=keys)
     column = "the column of --keys that holds the key, if it has another name there; repeat as --key"
     group.add_argument("--keys-column", action="append", metavar="COLUMN", help=column)
@@ -198,7 +201,8 @@ def _output_options(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--out", metavar="FILE", help="where to write; the terminal without it")
     group.add_argument("--plot", metavar="FILE", help="draw the releases with their error as well (.png, .svg, .pdf)")
     told = group.add_mutually_exclusive_group()
-    told.add_argument("--quiet", action="store_true", help="no progress, and nothing beside the output but errors")
+    quiet = "tell nothing but errors, that a state was made, and that an output was left as it is"
+    told.add_argument("--quiet", action="store_true", help=quiet)
     counts = "tell how many rows were read and left out: NOT PRIVATE, for the operator alone; without it nothing tells"
     told.add_argument("--not-private-counts", action="store_true", help=counts)
 
@@ -302,7 +306,7 @@ def _parser() -> argparse.ArgumentParser:
     _axis_options(ranges, required=True)
     box = "a PUBLIC box to report: 'age=0:50,site=north', either end may be empty; repeat it"
     ranges.add_argument("--box", action="append", metavar="BOX", help=box)
-    ranges.add_argument("--boxes", metavar="FILE", help="a file with a box a line")
+    ranges.add_argument("--boxes", metavar="FILE", help="a PUBLIC file with a box a line")
     for made, what in ((top, "the sketch"), (ranges, "the sketches of large components"), (join, "the two sketches")):
         shape = made.add_argument_group(what)
         shape.add_argument("--width", type=int, default=4096, metavar="W", help="buckets in a row, a power of two")
@@ -395,9 +399,24 @@ def _sketched(arguments: argparse.Namespace, ticks: fg.Ticks) -> dict[str, Any]:
     }
 
 
+def _public_list(arguments: argparse.Namespace, option: str) -> str:
+    """The file of a public list. It must be none of the inputs, under whatever name: what is in them is not public."""
+    from fastgame._files import expand  # noqa: PLC0415
+
+    path: str = getattr(arguments, option)
+    for read in expand(arguments.files):
+        if os.path.samefile(path, read):
+            same = "" if path == read else f" (as {read})"
+            raise ValueError(
+                f"--{option} {path} is one of the files of rows{same}: what occurs in them is not public. Give a list "
+                "that would be the same if any row were not there"
+            )
+    return path
+
+
 def _key_list(arguments: argparse.Namespace) -> Any:
     """The public list of keys, as a column or a tuple of them."""
-    from fastgame._files import read_keys  # noqa: PLC0415 (needs pyarrow, which the base package does not)
+    from fastgame._files import has_values, read_keys  # noqa: PLC0415 (need pyarrow, which the base package does not)
 
     if arguments.key is None or arguments.keys is None:
         raise ValueError(
@@ -409,7 +428,15 @@ def _key_list(arguments: argparse.Namespace) -> Any:
         raise ValueError(
             f"--keys-column must stand as often as --key, {len(arguments.key)} times; {len(names)} were given"
         )
-    columns = read_keys(arguments.keys, names)
+    path = _public_list(arguments, "keys")
+    columns = read_keys(path, names)
+    for time in (arguments.time, arguments.delete_time):
+        if time is not None and time not in names and has_values(path, time):
+            _warn(
+                arguments,
+                f"--keys {path} has a column {time!r}, as the data have, so it looks like data: keys that occur in "
+                "data are not public, and a list of them shows whose they are",
+            )
     return columns if len(columns) > 1 else columns[0]
 
 
@@ -482,7 +509,7 @@ def _range(arguments: argparse.Namespace) -> None:
     own = _axes(arguments)
     texts = list(arguments.box or [])
     if arguments.boxes is not None:
-        with open(arguments.boxes, encoding="utf-8-sig") as file:
+        with open(_public_list(arguments, "boxes"), encoding="utf-8-sig") as file:
             texts += [line.strip() for line in file if line.strip()]
     if not texts:
         raise ValueError("name the boxes to report, each with --box, or in a file with --boxes")
@@ -821,6 +848,12 @@ def _tell(line: str) -> None:
     with contextlib.suppress(OSError, ValueError, AttributeError):
         sys.stderr.write(line + "\n")
         sys.stderr.flush()
+
+
+def _warn(arguments: argparse.Namespace, sentence: str) -> None:
+    """Tells the operator of something that is allowed, and most often wrong."""
+    if not getattr(arguments, "quiet", False):
+        _tell(f"fastgame {arguments.command}: warning: {sentence}")
 
 
 def _tell_counts(counts: fg.RowCounts) -> None:

@@ -426,3 +426,14 @@ def read_keys(path: str, names: Sequence[str], kind: str | None = None) -> tuple
     table = pa.Table.from_batches(batches)
     columns = tuple(table.column(name).combine_chunks() for name in names)
     return tuple(column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column for column in columns)
+
+
+def has_values(path: str, name: str) -> bool:
+    """Whether a file is a table, by its ending, that has a column of this name with a value in it."""
+    if path.lower().endswith(".txt"):
+        return False
+    files = Files([path], Columns((name,), (), ()), counts=RowCounts())
+    try:
+        return any(batch.column(name).null_count < batch.num_rows for batch in files)
+    except ValueError:  # no such column
+        return False

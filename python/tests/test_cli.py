@@ -310,6 +310,54 @@ def test_without_the_flag_nothing_on_the_standard_error_depends_on_the_data(
     assert ("reading visits.csv" in min(told[""])) == terminal
 
 
+@pytest.mark.parametrize("name", ["itself", "by another way", "a symbolic link", "a hard link", "one of a pattern"])
+@pytest.mark.parametrize("command", ["count", "top", "range"])
+def test_no_file_of_rows_is_a_public_list(run: Run, command: str, name: str) -> None:
+    Path("visits-link.csv").symlink_to("visits.csv")
+    os.link("visits.csv", "other.csv")
+    path = {"itself": "visits.csv", "by another way": "./visits.csv", "a symbolic link": "visits-link.csv"}
+    given = {**path, "a hard link": "other.csv"}.get(name, "part-2.csv")
+    rows = ["visits.csv"]
+    if name == "one of a pattern":
+        for part in ("part-1.csv", "part-2.csv"):
+            write_rows(Path(part), ROWS)
+        rows = ["part-*.csv"]
+    own = ["--axis", "n:0:5", "--boxes", given] if command == "range" else ["--key", "page", "--keys", given]
+    code, out, err = run(command, *rows, *CLOCK, "--rho", "0.5", *own)
+    assert (code, out) == (2, "")
+    assert re.fullmatch(rf"fastgame {command}: error: --(keys|boxes) {given} is one of the files of rows.*\n", err), err
+
+
+def test_a_list_with_times_is_warned_of(run: Run) -> None:
+    # Such as a copy of the rows, which no identity of files tells.
+    Path("copy.csv").write_text("time,page\n,/home\n,/jobs\n2026-01-01,/about\n")
+    code, out, err = run(*TOP, "--keys", "copy.csv", "--format", "csv")
+    assert code == 0 and len(out.splitlines()) == 15
+    warning = "fastgame top: warning: --keys copy.csv has a column 'time', as the data have, so it looks like data: "
+    assert err.startswith(warning) and err.count("warning") == 1
+    assert run(*TOP, "--keys", "copy.csv", "--quiet")[2] == ""
+    pq.write_table(pa.table({"page": KEYS, "time": [0, None, 1]}), "list.parquet")
+    assert "--keys list.parquet has a column 'time'" in run(*COUNT, "--key", "page", "--keys", "list.parquet")[2]
+    Path("list.csv").write_text("page,n\n/home,2026-01-01\n")
+    deleted = ["--protect", "lifetime", "--delete-time", "n", "--key", "page"]
+    assert "--keys list.csv has a column 'n'" in run(*COUNT, *deleted, "--keys", "list.csv")[2]
+    Path("list.jsonl").write_text('{"page": "/home"}\n{"page": "time", "when": 3}\n')
+    Path("visits.csv").write_text("when,page\n2026-01-01,/home\n")
+    renamed = ["--time", "when", "--key", "page", "--keys", "list.jsonl"]
+    assert "--keys list.jsonl has a column 'when'" in run(*COUNT, *renamed)[2]
+
+
+def test_lists_without_a_column_of_times_are_not_warned_of(run: Run) -> None:
+    pq.write_table(pa.table({"page": KEYS, "Time": KEYS}), "list.parquet")
+    Path("list.csv").write_text("page,when\n/home,2026-01-01\n")
+    Path("list.jsonl").write_text('{"page": "/home"}\n{"page": "time"}\n')
+    Path("time.csv").write_text("time\n/home\n")
+    for path in ("list.parquet", "list.csv", "list.jsonl", "pages.txt"):
+        assert "warning" not in run(*COUNT, "--key", "page", "--keys", path)[2]
+    # The column that is the key is no time.
+    assert "warning" not in run(*COUNT, "--key", "page", "--keys", "time.csv", "--keys-column", "time")[2]
+
+
 @pytest.mark.parametrize("bad", ["time", "line", "range"])
 def test_with_fail_on_bad_rows_nothing_is_written(run: Run, bad: str) -> None:
     with Path("visits.csv").open("a") as file:
@@ -469,10 +517,10 @@ ERRORS: dict[str, tuple[list[str], str]] = {
     "no such keys": ([*COUNT, "--key", "page", "--keys", "nothing.txt"], "No such file or directory: 'nothing.txt'"),
     "empty keys": ([*COUNT, "--key", "page", "--keys", "empty.txt"], "0 was given"),
     "keys twice": ([*COUNT, "--key", "page", "--keys", "twice.txt"], "one stands twice"),
-    "keys of another name": ([*COUNT, "--key", "page", "--keys", "visits.csv", "--keys-column", "x"], "no column 'x'"),
+    "keys of another name": ([*COUNT, "--key", "page", "--keys", "list.csv", "--keys-column", "x"], "no column 'x'"),
     "too many names": ([*COUNT, *KEYED, "--keys-column", "x", "--keys-column", "y"], "must stand as often as --key, 1"),
     "a key named time": ([*COUNT, "--key", "time", "--keys", "pages.txt"], "must not be named 'time'"),
-    "the same key twice": ([*COUNT, "--key", "page", "--key", "page", "--keys", "visits.csv"], "different names"),
+    "the same key twice": ([*COUNT, "--key", "page", "--key", "page", "--keys", "list.csv"], "different names"),
     "no such file": (["count", "nothing.csv", *COUNT[2:]], "No such file or directory: 'nothing.csv'"),
     "no match": (["count", "nothing*.csv", *COUNT[2:]], r"no file matches 'nothing\*\.csv'"),
     "a folder": (["count", ".", *COUNT[2:]], "is a folder"),
@@ -504,6 +552,7 @@ ERRORS: dict[str, tuple[list[str], str]] = {
 def test_an_error_is_one_line_with_exit_code_2(run: Run, name: str) -> None:
     Path("empty.txt").touch()
     Path("twice.txt").write_text("a\na\n")
+    Path("list.csv").write_text("page\n/home\n")
     Path("visits.csv.gz").write_text("time\n")
     Path("zoned.csv").write_text("time\n2026-01-01T00:00Z\n")
     Path("visits.xls").touch()
