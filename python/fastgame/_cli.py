@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import difflib
 import os
 import signal
 import sys
 import textwrap
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import fastgame as fg
@@ -90,11 +91,59 @@ class _Formatter(argparse.RawDescriptionHelpFormatter):
 
 
 class _Parser(argparse.ArgumentParser):
-    """Says what is wrong in one line."""
+    """Says what is wrong in one line, and what may have been meant."""
+
+    _words: Sequence[str] = ()
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """As argparse; what was given is kept for `error`."""
+        self._words = list(sys.argv[1:] if args is None else args)
+        return super().parse_known_args(args, namespace)
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        if action.choices is not None and value not in action.choices:
+            allowed = ", ".join(map(repr, action.choices))
+            meant = _nearest(str(value), action.choices)
+            hint = f"; did you mean {meant!r}?" if meant else ""
+            raise argparse.ArgumentError(action, f"invalid choice: {value!r} (choose from {allowed}){hint}")
+
+    def _mistyped(self) -> str:
+        """What may have been meant by words that look like options and are none."""
+        known = {option.lstrip("-"): option for option in self._option_string_actions}
+        meant = []
+        for word in dict.fromkeys(word.partition("=")[0] for word in self._words if word.startswith("-")):
+            is_known = any(option.startswith(word) for option in known.values())
+            nearest = None if is_known else _nearest(word.lstrip("-"), known)
+            if nearest:
+                meant.append(f"{known[nearest]} instead of {word}")
+        return f"; did you mean {' and '.join(meant)}?" if meant else ""
 
     def error(self, message: str) -> NoReturn:
+        if "required" in message or "unrecognized" in message:
+            message += self._mistyped()
         _tell(f"{self.prog}: error: {' '.join(message.split())} (see {self.prog} --help)")
         sys.exit(_EXIT_REFUSED)
+
+
+def _nearest(word: str, known: Iterable[str]) -> str | None:
+    """The one of the known words that is most like another, if one is like it."""
+    return next(iter(difflib.get_close_matches(word, known, n=1)), None)
+
+
+def _parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
+    """What was given."""
+    parser = _parser()
+    given, more = parser.parse_known_args(arguments)
+    if more:
+        _commands(parser)[given.command].error(f"unrecognized arguments: {' '.join(more)}")
+    return given
+
+
+def _commands(parser: argparse.ArgumentParser) -> dict[str, argparse.ArgumentParser]:
+    """The parser of each command."""
+    (commands,) = (action for action in parser._actions if isinstance(action, argparse._SubParsersAction))
+    found: dict[str, argparse.ArgumentParser] = commands.choices
+    return found
 
 
 def _character(text: str) -> str:
@@ -332,8 +381,7 @@ def _parser() -> argparse.ArgumentParser:
 def _explicit(arguments: Sequence[str] | None) -> set[str]:
     """The names of the options that were given, whatever their value."""
     parser = _parser()
-    (commands,) = (action for action in parser._actions if isinstance(action, argparse._SubParsersAction))
-    for command in commands.choices.values():
+    for command in _commands(parser).values():
         for action in command._actions:
             action.default = argparse.SUPPRESS
     return set(vars(parser.parse_args(arguments)))
@@ -925,8 +973,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     int
         0; 2 if something was refused, with a line on the standard error; 130 if interrupted.
     """
-    parser = _parser()
-    given = parser.parse_args(arguments)
+    given = _parsed(arguments)
     prog = f"fastgame {given.command}"
     given.is_committed = False
     if getattr(given, "state", None) is not None:

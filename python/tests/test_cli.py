@@ -565,6 +565,39 @@ def test_an_error_is_one_line_with_exit_code_2(run: Run, name: str) -> None:
     assert sorted(Path().iterdir()) == before
 
 
+MISTYPED: dict[str, tuple[list[str], str]] = {
+    "a command": (["cuont"], "invalid choice: 'cuont' .*; did you mean 'count'?"),
+    "a command in capitals": (["Top"], "; did you mean 'top'?"),
+    "no command at all": (["frequencies"], r"choose from 'count', .*, 'inspect'\) (see"),
+    "a structure": (["plan", "sketsch"], "invalid choice: 'sketsch' .*; did you mean 'sketch'?"),
+    "a choice": ([*COUNT, "--mechanism", "bit"], "argument --mechanism: invalid choice: 'bit' .*; did you mean 'blt'?"),
+    "no choice at all": ([*COUNT, "--mechanism", "xyz"], r"choose from 'tree', 'blt', 'tree-paper'\) (see"),
+    "an option": ([*COUNT, "--contribution", "2", "--weigth", "n"], "arguments: --weigth n; did you mean --weight in"),
+    "with its value": ([*COUNT, "--output=x.csv"], "arguments: --output=x.csv; did you mean --out instead of --output?"),
+    "with one line": ([*COUNT, "-wieght", "n"], "; did you mean --weight instead of -wieght?"),
+    "two options": (
+        [*COUNT, "--kye", "page", "--keyes", "pages.txt"],
+        "; did you mean --key instead of --kye and --keys instead of --keyes?",
+    ),
+    "one that must be": (
+        ["count", "visits.csv", "--tiem", "time", *COUNT[4:]],
+        "required: --time; did you mean --time instead of --tiem?",
+    ),
+    "an option of another command": ([*COUNT, "--box", "n=0:1"], r"arguments: --box n=0:1 (see"),
+    "a value that begins so": ([*COUNT[:-2], "--weight", "--tiem"], "--weight: expected one argument (see"),
+}
+
+
+@pytest.mark.parametrize("name", MISTYPED)
+def test_a_mistyped_word_is_told_with_what_may_have_been_meant(run: Run, name: str) -> None:
+    arguments, message = MISTYPED[name]
+    code, out, err = run(*arguments)
+    message = message.replace("?", r"\?").replace("(", r"\(")
+    assert (code, out) == (2, "")
+    assert re.fullmatch(rf"fastgame( count| plan)?: error: .*{message}.*\n", err), err
+    assert err.count("did you mean") == message.count("did you mean")
+
+
 def test_the_command_runs_as_a_module() -> None:
     done = shell(f"fastgame {' '.join(COUNT)} --format json")
     assert done.returncode == 0
