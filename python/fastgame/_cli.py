@@ -336,6 +336,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     for side in ("left", "right"):
         what = f"the {side} table: CSV, Parquet or JSON lines, or a quoted pattern"
+        what += "; it may be LEFT itself, with --contributions 2 or more" if side == "right" else ""
         join.add_argument(side, metavar=side.upper(), help=what)
     keys = join.add_argument_group("the keys")
     on = "the column that is joined on; repeat it for keys of several parts"
@@ -405,10 +406,15 @@ def _budget(arguments: argparse.Namespace) -> fg.Budget:
     raise ValueError(f"the budget is {allowed}; {shown} {were} given")
 
 
+def _continues(arguments: argparse.Namespace) -> bool:
+    """Whether the state of an earlier run is there."""
+    return getattr(arguments, "state", None) is not None and os.path.exists(arguments.state)
+
+
 def _common(arguments: argparse.Namespace) -> dict[str, Any]:
     """The parameters that all structures take."""
     # A budget that is not given is that of the state.
-    continues = getattr(arguments, "state", None) is not None and os.path.exists(arguments.state)
+    continues = _continues(arguments)
     given = any(getattr(arguments, name) is not None for name in _BUDGET)
     if getattr(arguments, "state", None) is not None and not continues and not given:
         raise ValueError(
@@ -514,8 +520,17 @@ def _top(arguments: argparse.Namespace) -> None:
 
 
 def _join(arguments: argparse.Namespace) -> None:
+    from fastgame._files import expand, identity  # noqa: PLC0415
+
     ticks = fg.Ticks(arguments.start, arguments.end, arguments.every, tz=arguments.tz)
-    join = _structure(arguments, fg.JoinSize, _sketched(arguments, ticks))
+    given = _sketched(arguments, ticks)
+    left, right = ({identity(path): path for path in expand([side])} for side in (arguments.left, arguments.right))
+    # With a state that is there, one that is not given is its own.
+    both = [path for file, path in left.items() if file in right]
+    if not _continues(arguments) or "contributions" in arguments.explicit:
+        _check_self_join(both, arguments.contributions)
+    join = _structure(arguments, fg.JoinSize, given)
+    _check_self_join(both, join.contributions)
     columns = {
         "time": arguments.time,
         "key": tuple(arguments.on),
@@ -527,17 +542,30 @@ def _join(arguments: argparse.Namespace) -> None:
         "right_delete_time": arguments.right_delete_time,
     }
 
-    def rows(side: str, path: str, counts: fg.RowCounts) -> Files:
+    def read(side: str, path: str, counts: fg.RowCounts) -> Files:
         time, key, weight, gone = (columns[side + name] for name in ("time", "key", "weight", "delete_time"))
         times = [time] if gone is None else [time, gone]
         return _files(arguments, [path], times, list(key), [] if weight is None else [weight], counts)
 
     def replay(counts: fg.RowCounts, progress: _Progress, **how: Any) -> Any:
-        left = progress.rows(rows("", arguments.left, counts))
-        right = progress.rows(rows("right_", arguments.right, counts))
+        left = progress.rows(read("", arguments.left, counts))
+        right = progress.rows(read("right_", arguments.right, counts))
         return fg.replay_join(left, right, ticks, join, counts=counts, progress=progress.steps, **columns, **how)
 
-    _write(arguments, replay, join)
+    note = None
+    if both:
+        unit = "1 row" if join.contributions < 4 else f"{join.contributions // 2} rows"
+        note = f"of {both[0]} that is {unit}, as a row of it stands on both sides and counts twice"
+    _write(arguments, replay, join, note)
+
+
+def _check_self_join(both: Sequence[str], contributions: int) -> None:
+    """Refuses a file on both sides whose rows are not protected as the two that they are then."""
+    if both and contributions < 2:
+        raise ValueError(
+            f"{both[0]} is on both sides, so that each of its rows is two: --contributions must be at least 2 (twice "
+            f"the rows that one person may have in the file); it is {contributions}"
+        )
 
 
 def _axes(arguments: argparse.Namespace) -> dict[str, Any]:
@@ -711,8 +739,10 @@ def _release(arguments: argparse.Namespace, ticks: fg.Ticks, feed: fg.Feed) -> N
     _write(arguments, replay, feed.structure)
 
 
-def _write(arguments: argparse.Namespace, replay: Callable[..., Any], structure: Any) -> None:
-    """Reads the files, releases at each tick, writes.
+def _write(
+    arguments: argparse.Namespace, replay: Callable[..., Any], structure: Any, note: str | None = None
+) -> None:
+    """Reads the files, releases at each tick, writes; a note belongs to the guarantee.
 
     What is written is made whole first, beside its place; then the state is written; then the outputs are let out. So
     no answer leaves that the state does not know, and a full disk loses none that it does.
@@ -763,6 +793,8 @@ def _write(arguments: argparse.Namespace, replay: Callable[..., Any], structure:
         elif not arguments.fail_on_bad_rows:
             _tell("rows that could not be used, if any, were left out (--not-private-counts tells you how many)")
         _tell_guarantee(structure)
+        if note is not None:
+            _tell(note)
         if arguments.state is not None:
             _tell_state(structure, is_again, table.num_rows, len(outputs))
     if arguments.state is not None:
@@ -835,9 +867,10 @@ def _refuse_overwriting(arguments: argparse.Namespace) -> None:
     """What is written must not replace what is read, nor one of them another."""
     from fastgame._files import expand  # noqa: PLC0415
 
-    inputs = arguments.files if hasattr(arguments, "files") else [arguments.left, arguments.right]
+    tables = [arguments.files] if hasattr(arguments, "files") else [[arguments.left], [arguments.right]]
     listed = [getattr(arguments, name, None) for name in ("keys", "boxes")]
-    read = {os.path.realpath(path) for path in [*expand(inputs), *filter(None, listed)]}
+    inputs = [path for table in tables for path in expand(table)]
+    read = {os.path.realpath(path) for path in [*inputs, *filter(None, listed)]}
     given = {f"--{name}": getattr(arguments, name) for name in ("out", "plot", "state")}
     written = {option: os.path.realpath(path) for option, path in given.items() if path is not None}
     for option, path in written.items():

@@ -907,7 +907,6 @@ def test_what_is_read_is_not_overwritten(run: Run) -> None:
         assert code == 2 and "is read; name another file" in err and err.count("\n") == 1
     assert run(*COUNT, *KEYED, "--out", "pages.txt", "--format", "csv")[0] == 2
     assert "name the same file" in run(*COUNT, "--out", "x.png", "--plot", "x.png", "--format", "csv")[2]
-    assert "named twice" in run("count", "visits.csv", "link.csv", *COUNT[2:])[2]
     assert Path("visits.csv").read_bytes() == before and not Path("x.png").exists()
 
 
@@ -1219,11 +1218,75 @@ def test_columns_of_the_right_table_have_the_names_of_the_left_without_options(r
         "join", "visits.csv", "more.csv", *PAIR[3:], "--width", "256", "--on", "page", "--format", "json"
     )
     assert (code, of_json(out)) == (0, plain(rejoined())), err
-    # A table with itself would have each row twice, of which the stated guarantee says nothing.
-    code, _, err = run("join", "visits.csv", "./visits.csv", *PAIR[3:], "--on", "page")
-    assert code == 2 and re.fullmatch(r"fastgame join: error: .*visits.csv is named twice; its rows would .*\n", err), (
-        err
+
+
+MAILS = [("2026-01-01", "ann", "bob"), ("2026-01-02", "bob", "ann"), ("2026-01-02", "ann", "eve"), ("", "eve", "bob")]
+SELF = [*CLOCK, "--insecure-seed", "7", "--hash-seed", "1", "--width", "256", "--on", "from", "--right-on", "to"]
+
+
+@pytest.fixture
+def mails(folder: Path) -> list[str]:
+    """A table with two columns of keys, under four names."""
+    with (folder / "mails.csv").open("w", newline="") as file:
+        csv.writer(file).writerows([("time", "from", "to"), *MAILS])
+    (folder / "link.csv").symlink_to("mails.csv")
+    os.link("mails.csv", "hard.csv")
+    return ["mails.csv", "./mails.csv", "link.csv", "hard.csv"]
+
+
+def test_a_file_is_joined_with_itself_on_two_columns(run: Run, mails: list[str]) -> None:
+    frame = {name: [row[place] for row in MAILS[:3]] for place, name in enumerate(["time", "from", "to"])}
+    join = fg.JoinSize(
+        horizon=7, privacy=fg.Zcdp(1e6), contributions=2, insecure_seed=7, hash_seed=1, width=256
     )
+    expected = fg.replay_join(frame, frame, TICKS, join, time="time", key="from", right_key="to")
+    assert np.rint(expected.column("value").to_pylist()).tolist() == [0, 3, 3, 3, 3, 3, 3]
+    for right in mails:
+        given = ["join", "mails.csv", right, *SELF, "--rho", "1e6"]
+        code, out, err = run(*given, "--contributions", "2", "--format", "json")
+        assert (code, of_json(out)) == (0, plain(expected)), err
+        assert "for 2 rows and no more" in err
+        assert "of mails.csv that is 1 row, as a row of it stands on both sides and counts twice\n" in err
+        for contributions, unit in (("3", "1 row"), ("4", "2 rows"), ("21", "10 rows")):
+            assert f"that is {unit}, as" in run(*given, "--contributions", contributions)[2]
+        code, out, err = run(*given)
+        assert (code, out) == (2, "")
+        assert re.fullmatch(r"fastgame join: error: mails.csv is on both sides, .* --contributions must be .* 1\n", err)
+    # A file that is among those of the other side stands on both as well.
+    Path("mails-2.csv").write_text("time,from,to\n")
+    assert "mails.csv is on both sides" in run("join", "mails.csv", "mails*.csv", *SELF, "--rho", "1")[2]
+    # Two files with the same rows are two.
+    Path("copy.csv").write_bytes(Path("mails.csv").read_bytes())
+    code, _, err = run("join", "mails.csv", "copy.csv", *SELF, "--rho", "1")
+    assert code == 0 and "both sides" not in err
+
+
+def test_a_join_with_itself_goes_on_with_its_state(run: Run, mails: list[str]) -> None:
+    assert mails
+    given = ["join", "mails.csv", "mails.csv", *SELF, "--state", "s.fg"]
+    code, _, err = run(*given, "--until", "2026-01-02", "--rho", "1e6")
+    assert code == 2 and "--contributions must be at least 2" in err and not Path("s.fg").exists()
+    assert run(*given, "--until", "2026-01-02", "--rho", "1e6", "--contributions", "2")[0] == 0
+    code, out, err = run(*given, "--until", "2026-01-03", "--format", "json")
+    assert code == 0 and round(of_json(out)[0]["value"]) == 3 and "that is 1 row" in err
+    # A state that was made for single rows is not gone on with.
+    Path("empty.csv").write_text("time,from,to\n")
+    other = [*SELF, "--state", "t.fg"]
+    assert run("join", "mails.csv", "empty.csv", *other, "--until", "2026-01-02", "--rho", "1")[0] == 0
+    before = Path("t.fg").read_bytes()
+    code, _, err = run("join", "mails.csv", "mails.csv", *other, "--until", "2026-01-03")
+    assert code == 2 and "--contributions must be at least 2" in err and Path("t.fg").read_bytes() == before
+
+
+def test_elsewhere_a_file_is_named_once(run: Run, mails: list[str]) -> None:
+    for other in mails:
+        what = "named twice" if other == "mails.csv" else "the file mails.csv, which is named too"
+        code, _, err = run("count", "mails.csv", other, *COUNT[2:])
+        assert code == 2 and f"{other} is {what}; its rows would count twice" in err
+    Path("a-1.csv").write_text("time,from,to\n")
+    os.link("a-1.csv", "a-2.csv")
+    code, _, err = run("join", "mails.csv", "a-*.csv", *SELF, "--rho", "1")
+    assert code == 2 and "a-2.csv is the file a-1.csv, which is named too" in err
 
 
 def test_composite_keys_are_joined_and_deletions_on_the_left(run: Run, orders: Path) -> None:
