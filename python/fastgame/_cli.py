@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import difflib
+import math
 import os
 import signal
 import sys
@@ -389,6 +390,8 @@ def _explicit(arguments: Sequence[str] | None) -> set[str]:
 
 
 _BUDGET = ("rho", "mu", "epsilon", "delta")
+#: Beyond these a budget is warned of; others than (epsilon, delta) by their epsilon at this delta.
+_LARGE_EPSILON, _LARGE_DELTA, _DELTA = 20.0, 1e-3, 1e-6
 
 
 def _budget(arguments: argparse.Namespace) -> fg.Budget:
@@ -438,6 +441,32 @@ def _common(arguments: argparse.Namespace) -> dict[str, Any]:
         "buffers": arguments.buffers,
         "insecure_seed": getattr(arguments, "insecure_seed", None),
     }
+
+
+def _warn_of_budget(arguments: argparse.Namespace) -> None:
+    """Says what a budget means that protects next to nothing."""
+    if all(getattr(arguments, name) is None for name in _BUDGET):
+        return
+    budget = _budget(arguments)
+    if isinstance(budget, fg.Zcdp | fg.Gdp):
+        epsilon = budget.epsilon(_DELTA)
+        given = f"--rho {arguments.rho:g}" if isinstance(budget, fg.Zcdp) else f"--mu {arguments.mu:g}"
+        given += f" is an epsilon of {epsilon:,.4g} at delta {_DELTA:g}, which"
+    else:
+        epsilon = arguments.epsilon
+        given = f"--epsilon {epsilon:g}"
+    if epsilon > _LARGE_EPSILON:
+        _warn(
+            arguments,
+            f"{given} protects next to nothing: what is released may be 10^{epsilon / math.log(10):,.0f} times as "
+            "likely with somebody's rows as without them (an epsilon of 1 is strong, one above 10 is weak)",
+        )
+    if arguments.delta is not None and arguments.delta > _LARGE_DELTA:
+        _warn(
+            arguments,
+            f"--delta {arguments.delta:g} is large: of {1 / arguments.delta:,.0f} people one may be given away "
+            "altogether, so it should be far below one in the number of people (1e-6 is usual)",
+        )
 
 
 def _sketched(arguments: argparse.Namespace, ticks: fg.Ticks) -> dict[str, Any]:
@@ -634,6 +663,7 @@ def _plan(arguments: argparse.Namespace) -> None:
         text = comparison_as_json(comparison) if arguments.format == "json" else str(comparison)
     else:
         text = (as_json if arguments.format == "json" else as_text)(plan, profile, vector)
+    _warn_of_budget(arguments)
     write_text(text + "\n", arguments.out)
 
 
@@ -749,6 +779,7 @@ def _write(
     """
     from fastgame._output import format_of, staged  # noqa: PLC0415
 
+    _warn_of_budget(arguments)
     counts = fg.RowCounts()
     shown = not arguments.quiet and sys.stderr is not None and sys.stderr.isatty()
     before = _done(structure)

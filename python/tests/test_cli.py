@@ -565,6 +565,39 @@ def test_an_error_is_one_line_with_exit_code_2(run: Run, name: str) -> None:
     assert sorted(Path().iterdir()) == before
 
 
+# Budgets that are warned of, and those at the edge that are not.
+WEAK: dict[str, tuple[list[str], list[str]]] = {
+    "epsilon": (["--epsilon", "20.5", "--delta", "1e-6"], [r"--epsilon 20\.5 protects next to .* 10\^9 times"]),
+    "pure": (["--epsilon", "100", "--delta", "0"], [r"--epsilon 100 protects next to nothing: .* 10\^43 times"]),
+    "delta": (["--epsilon", "1", "--delta", "0.01"], ["--delta 0.01 is large: of 100 people one may"]),
+    "both": (["--epsilon", "21", "--delta", "0.002"], ["--epsilon 21 protects", "--delta 0.002 is large: of 500 people"]),
+    "rho": (["--rho", "10"], [r"--rho 10 is an epsilon of 3\d\.\d+ at delta 1e-06, which protects next to nothing"]),
+    "mu": (["--mu", "5"], [r"--mu 5 is an epsilon of 3\d\.\d+ at delta 1e-06, which protects next to nothing"]),
+    "huge": (["--rho", "1e8"], [r"--rho 1e\+08 is an epsilon of 1.*e\+08 at .* 10\^43,.* times"]),
+    "epsilon 20": (["--epsilon", "20", "--delta", "1e-3"], []),
+    "rho 4": (["--rho", "4"], []),
+    "mu 3": (["--mu", "3"], []),
+}
+
+
+@pytest.mark.parametrize("name", WEAK)
+def test_a_budget_that_protects_next_to_nothing_is_warned_of(run: Run, name: str) -> None:
+    budget, messages = WEAK[name]
+    quiet = ["count", "visits.csv", *CLOCK, *budget, "--quiet"]
+    assert run(*quiet)[::2] == (0, "")
+    for command, words in (("count", quiet[1:-1]), ("plan", ["counter", "--horizon", "7", *budget])):
+        code, out, err = run(command, *words)
+        warnings = [line for line in err.splitlines() if "warning" in line]
+        assert code == 0 and "warning" not in out
+        assert len(warnings) == len(messages)
+        for line, message in zip(warnings, messages, strict=True):
+            assert re.match(rf"fastgame {command}: warning: {message}", line), line
+    # Of a state, on the first night alone: later ones are given no budget.
+    state = ["count", "visits.csv", *CLOCK, "--state", "s.fg"]
+    assert run(*state, *budget, "--until", "2026-01-02")[2].count("warning") == len(messages)
+    assert run(*state, "--until", "2026-01-03")[2].count("warning") == 0
+
+
 MISTYPED: dict[str, tuple[list[str], str]] = {
     "a command": (["cuont"], "invalid choice: 'cuont' .*; did you mean 'count'?"),
     "a command in capitals": (["Top"], "; did you mean 'top'?"),
@@ -1097,7 +1130,7 @@ AGE = ["--axis", "age:0:100:20"]
     ids=lambda given: " ".join(given[1:]) if isinstance(given, list) else "",
 )
 def test_bad_ranges_are_one_line(run: Run, arguments: list[str], message: str) -> None:
-    code, out, err = run(*RANGE, *arguments)
+    code, out, err = run(*RANGE, "--rho", "0.5", *arguments)
     assert (code, out) == (2, "") and err.startswith("fastgame range: error: ") and err.count("\n") == 1
     assert message in err, err
 
