@@ -660,6 +660,8 @@ def _rows_of_replays() -> None:
     row("replay", "keys", "listed keys", call, [1, 2], "new sketch")
     call = lambda s, v: fg.replay(structures=s, key="k", keys=[1, 2], top=v, **base)  # noqa: E731
     row("replay", "top", "integer or None", call, 1, "new sketch")
+    call = lambda s, v: fg.replay(structures=s, key="k", keys=[1, 2], top=1, confidence=v, **base)  # noqa: E731
+    row("replay", "confidence", "number or None", call, 0.5, "new sketch")
     call = lambda s, v: fg.replay(structures=s, key="k", boxes=v, **base)  # noqa: E731
     row("replay", "boxes", "list of boxes", call, [(0, 2), (1, 3)], "new range", names="box|corner")
     call = lambda s, v: fg.replay(structures=s, key="k", boxes=[(0, v)], **base)  # noqa: E731
@@ -670,7 +672,7 @@ def _rows_of_replays() -> None:
         )
         names = "columns?|frame|table|keys|weights"
         row("replay", "frame", "table column", call, frame[parameter], "new sketch", names=names)
-    feed = {"structure": None, "key": None, "weight": None, "keys": None, "boxes": None, "top": None}
+    feed = {"structure": None, "key": None, "weight": None, "keys": None, "boxes": None, "top": None, "confidence": 0.5}
     for parameter in feed:
         # A feed is checked where it is used; see the rows of replay.
         row("Feed", parameter, "anything", with_one(fg.Feed, feed, parameter), None)

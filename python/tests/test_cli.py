@@ -22,8 +22,8 @@ import pytest
 
 import fastgame as fg
 from fastgame._cli import main
+from fastgame._intervals import quantile
 from fastgame._plan import upward
-from fastgame._plot import band
 
 TICKS = fg.Ticks("2026-01-01", "2026-01-08", "1d")
 ROWS = [("2026-01-01 09:30", "/home", 1), ("2026-01-02 10:00", "/about", 2), ("2026-01-02 10:00", "/home", -3)]
@@ -634,7 +634,7 @@ def test_a_join_with_every_noise_is_that_of_replay_join(run: Run, noise: str) ->
 )
 def test_the_band_of_a_picture_covers_what_it_says(horizon: int, budget: Any, mechanism: Any, sds: float) -> None:
     counter = fg.ContinualCounter(horizon=horizon, privacy=budget, mechanism=mechanism)
-    assert band(counter) == pytest.approx(sds, rel=1e-3)
+    assert quantile(counter) == pytest.approx(sds, rel=1e-3)
 
 
 @pytest.mark.parametrize(

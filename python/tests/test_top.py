@@ -9,10 +9,12 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
+from matplotlib.axes import Axes
 from scipy import stats
 
 import fastgame as fg
 from fastgame._intervals import _beyond, _median_tail, _place, estimates, quantile, quantile_of_sums
+from fastgame._plot import draw_releases
 
 DAYS, KEYS, TOP = 6, 30, 8
 TICKS = fg.Ticks("2026-01-01", "2026-01-07", "1d")
@@ -259,3 +261,43 @@ def test_a_bare_structure_takes_its_confidence_from_the_call() -> None:
 def test_keys_do_not_have_the_names_of_the_new_columns(name: str) -> None:
     with pytest.raises(ValueError, match=f"a key column must not be named '{name}'"):
         fg.replay({"t": [], name: []}, TICKS, sketch(1).structure, time="t", key=name, keys=["a"], top=1)
+
+
+def drawn(monkeypatch: pytest.MonkeyPatch, path: Any, rows: list[Any]) -> dict[str, Any]:
+    """What is drawn of rows (day, key, value, lower, upper)."""
+    found: dict[str, Any] = {"lines": [], "bands": [], "bars": []}
+
+    def keep(name: str, method: str) -> None:
+        real = getattr(Axes, method)
+
+        def call(self: Any, *given: Any, **more: Any) -> Any:
+            found[name].append([np.asarray(part, dtype=float).tolist() for part in given[1:3]])
+            return real(self, *given, **more)
+
+        monkeypatch.setattr(Axes, method, call)
+
+    keep("lines", "plot")
+    keep("bands", "fill_between")
+    keep("bars", "errorbar")
+    days, keys, *numbers = zip(*rows, strict=True)
+    times = pa.array([dt.datetime(2026, 1, day) for day in days], pa.timestamp("us"))
+    names = ("time", "k", "value", "lower", "upper")
+    released = pa.table(dict(zip(names, [times, keys, *numbers], strict=True)))
+    released = released.append_column("std", pa.array(np.ones(len(rows))))
+    with path.open("wb") as file:
+        draw_releases(released, file, "png", sketch(1).structure)
+    assert path.stat().st_size > 5000
+    return found
+
+
+def test_a_picture_has_no_line_where_a_key_was_not_released(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:
+    rows = [(day, "b", 1.0, 0.5, 2.5) for day in range(1, 7)]
+    rows += [(day, "a", 10.0 * day, 10.0 * day - 3, 10.0 * day + 4) for day in (1, 2, 4, 6)]
+    found = drawn(monkeypatch, tmp_path / "a.png", sorted(rows))
+    line, flat = (line[0] for line in found["lines"])
+    np.testing.assert_equal(line, [10, 20, np.nan, 40, np.nan, 60])
+    np.testing.assert_equal(flat, [1.0] * 6)
+    band, flat_band = found["bands"]
+    np.testing.assert_equal(band, [[7, 17, np.nan, 37, np.nan, 57], [14, 24, np.nan, 44, np.nan, 64]])
+    assert flat_band == [[0.5] * 6, [2.5] * 6]
+    assert found["bars"] == [[[40, 60], [[3, 3], [4, 4]]]]
