@@ -423,7 +423,8 @@ def _rows_of_ranges() -> None:
                 good = [POINTS[name]] * 2
                 row(where, "points", f"{takes} of one axis", call, good, name, names="axis|times?")
             row(where, "points", "points", call, [(1, "a"), (2, "b")], "axes", names="points?|axis|axes|values")
-            row(where, "points", "points", call, [(1, "a")], "dropping axes", names="points?|axis|axes|values")
+            # Of a point each value that is none is left out.
+            row(where, "points", "anything", call, [(1, "a")], "dropping axes", names="points?|axis|axes|values")
             part: Call = lambda s, v: s.update((v, ["a", "b", "c"]))  # noqa: E731
             row(where, "points", "whole numbers", part, [1, 0, 2], "axes", names="axis")
             part = lambda s, v: s.update({"i": [1, 0, 2], "s": v})  # noqa: E731
@@ -557,6 +558,8 @@ def _rows_of_axes() -> None:
             [good] * 3,
             names=what,
         )
+        call: Call = lambda _, v, k=known, g=good: k.index([g], invalid=v)  # noqa: E731
+        row(f"{name}.index", "invalid", "word", call, "drop")
         row(f"{name}.bound", "value", one, lambda _, v, k=known: k.bound(v), good, names=what)
         row(f"{name}.label", "place", "integer", lambda _, v, k=known: k.label(v), 1)
         row(f"{name}.key", "place", "integer", lambda _, v, k=known: k.key(v), 1)
@@ -578,7 +581,13 @@ def _rows_of_axes() -> None:
         good = {"size": 2, "name": "n"}.get(parameter, True)
         bare = {"size": 3, "name": None, "underflow": True, "overflow": True}
         row("Axis", parameter, what, with_one(Bare, bare, parameter), good, names="bins")
-    for method, parameter in (("index", "values"), ("bound", "value"), ("label", "place"), ("key", "place")):
+    for method, parameter in (
+        ("index", "values"),
+        ("index", "invalid"),
+        ("bound", "value"),
+        ("label", "place"),
+        ("key", "place"),
+    ):
         # Abstract: each kind of axis has its own.
         row(f"Axis.{method}", parameter, "anything", lambda _, v: None, None)
 
@@ -589,7 +598,7 @@ class Bare(fg.axis.Axis):
     edges = property(lambda self: range(self.size + 1))
     _identity = property(lambda self: (self.size,))
 
-    def index(self, values: Any) -> Any:
+    def index(self, values: Any, *, invalid: str = "raise") -> Any:
         return np.zeros(len(values), dtype=np.int64)
 
     def bound(self, value: Any) -> int:
