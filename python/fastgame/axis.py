@@ -227,7 +227,7 @@ class Regular(Axis):
         return edges
 
     def index(self, values: Any, *, invalid: Invalid = "raise") -> Places:
-        """As `Axis.index`."""
+        """As `Axis.index`; NaN has no bin."""
         drop = _drops(invalid)
         numbers = _numbers(values, self._what(), drop)
         inside = (numbers >= self.start) & (numbers < self.stop)
@@ -311,7 +311,7 @@ class Variable(Axis):
         return self._edges[numbers]
 
     def index(self, values: Any, *, invalid: Invalid = "raise") -> Places:
-        """As `Axis.index`."""
+        """As `Axis.index`; NaN has no bin."""
         drop = _drops(invalid)
         numbers = _numbers(values, self._what(), drop)
         places = np.searchsorted(self._edges, numbers, side="right").astype(np.int64) - 1
@@ -388,7 +388,7 @@ class Integer(Axis):
         return self.start + numbers.astype(np.int64)
 
     def index(self, values: Any, *, invalid: Invalid = "raise") -> Places:
-        """As `Axis.index`."""
+        """As `Axis.index`. Floats must be whole numbers; NaN has no bin."""
         drop = _drops(invalid)
         listed = _elements(values)
         if listed is not None:
@@ -512,7 +512,7 @@ class Datetime(Axis):
         return instants.astype("datetime64[us]")
 
     def index(self, values: Any, *, invalid: Invalid = "raise") -> Places:
-        """As `Axis.index`."""
+        """As `Axis.index`; NaT has no bin, nor has text that is no time."""
         drop = _drops(invalid)
         listed = _elements(values)
         if listed is not None:
@@ -603,7 +603,7 @@ class StrCategory(Axis):
         self._places = {category: place for place, category in enumerate(self.categories)}
 
     def index(self, values: Any, *, invalid: Invalid = "raise") -> Places:
-        """As `Axis.index`."""
+        """As `Axis.index`; a missing value has no bin."""
         drop = _drops(invalid)
         listed = _elements(values)
         if listed is not None:
