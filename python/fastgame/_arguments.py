@@ -46,7 +46,7 @@ def sized(value: Any) -> bool:
     return any("__len__" in vars(base) for base in type(value).__mro__)
 
 
-def _unwrapped(given: Any) -> Any:
+def unwrapped(given: Any) -> Any:
     """The element of an array without dimensions, and the value of Arrow's scalars."""
     if isinstance(given, np.ndarray) and not isinstance(given, np.ma.MaskedArray) and given.ndim == 0:
         return given[()]
@@ -68,7 +68,7 @@ def is_no_number(value: Any) -> bool:
 
 def integer(given: Any, name: str) -> int:
     """An integer of any type. Truth values are none, nor is a duration, which numpy counts among them."""
-    value = _unwrapped(given)
+    value = unwrapped(given)
     if not is_no_number(value) and hasattr(type(value), "__index__"):
         try:
             return operator.index(value)
@@ -79,7 +79,7 @@ def integer(given: Any, name: str) -> int:
 
 def number(given: Any, name: str) -> float:
     """A real number of any type, infinite where floats end."""
-    value = _unwrapped(given)
+    value = unwrapped(given)
     if not isinstance(value, str | bytes | bytearray) and not is_no_number(value):
         try:
             return float(value)

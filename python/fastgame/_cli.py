@@ -331,7 +331,9 @@ def _parser() -> argparse.ArgumentParser:
     top = command(
         "top",
         "Find the listed keys with most rows so far, at every tick. For lists that are too long to have a counter for "
-        "each key: a sketch is kept.",
+        "each key: a sketch is kept. The true counts of all that is printed, at all ticks together, are from lower to "
+        "upper with the probability --confidence. A key is separated if it is above the first one that is not printed "
+        "by more than both may be wrong; of the others nobody knows whether they belong to the largest.",
         _top,
     )
     ranges = command(
@@ -364,6 +366,8 @@ def _parser() -> argparse.ArgumentParser:
         _state_options(made)
         _output_options(made)
     top.add_argument("-k", type=int, default=10, metavar="K", help="how many keys")
+    sure = "with what probability all true counts are from lower to upper"
+    top.add_argument("--confidence", type=float, default=0.95, metavar="P", help=sure)
     _axis_options(ranges, required=True)
     box = "a PUBLIC box to report: 'age=0:50,site=north', either end may be empty; repeat it"
     ranges.add_argument("--box", action="append", metavar="BOX", help=box)
@@ -554,7 +558,14 @@ def _top(arguments: argparse.Namespace) -> None:
     keys = _key_list(arguments)
     sketch = _structure(arguments, fg.CountSketch, _sketched(arguments, ticks))
     listed = len(keys[0] if isinstance(keys, tuple) else keys)
-    feed = fg.Feed(sketch, key=tuple(arguments.key), weight=arguments.weight, keys=keys, top=min(arguments.k, listed))
+    feed = fg.Feed(
+        sketch,
+        key=tuple(arguments.key),
+        weight=arguments.weight,
+        keys=keys,
+        top=min(arguments.k, listed),
+        confidence=arguments.confidence,
+    )
     _release(arguments, ticks, feed)
 
 

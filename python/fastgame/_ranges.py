@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from fastgame._arguments import array_of, did_you_mean, integer, plain, sequence, shown, sized
 from fastgame._results import Grid, HeavyHitters, Top
-from fastgame.axis import Axis, Datetime, StrCategory
+from fastgame.axis import Axis, Datetime, Invalid, StrCategory
 
 Places = npt.NDArray[np.int64]
 
@@ -38,8 +38,9 @@ def points(axes: tuple[Axis, ...], given: Any, drop: bool) -> Places:
 
     With `drop`, values without a bin have the place -1, which the counter drops; else they are an error.
     """
-    columns, single = _columns(axes, given)
-    found = [axis.index(column) for axis, column in zip(axes, columns, strict=True)]
+    columns, single = _columns(axes, given, drop)
+    invalid: Invalid = "drop" if drop else "raise"
+    found = [axis.index(column, invalid=invalid) for axis, column in zip(axes, columns, strict=True)]
     lengths = {len(places) for places in found}
     if len(lengths) > 1:
         raise ValueError(f"points must have a value on each axis; columns of lengths {sorted(lengths)} were given")
@@ -69,14 +70,14 @@ def _columns_of_table(names: Sequence[str | None], given: Any) -> tuple[Sequence
     return [[part] for part in parts] if single else parts, single
 
 
-def _columns(axes: tuple[Axis, ...], given: Any) -> tuple[Sequence[Any], bool]:
+def _columns(axes: tuple[Axis, ...], given: Any, drop: bool) -> tuple[Sequence[Any], bool]:
     """A column for each axis, and whether it is a single point."""
     given = plain(given, "points")
     names = [axis.name for axis in axes]
     if isinstance(given, Mapping) or hasattr(type(given), "columns") or hasattr(type(given), "column_names"):
         return _columns_of_table(names, given)
     if len(axes) == 1 and not (isinstance(given, tuple) and len(given) == 1):
-        return _column_of_one_axis(given)
+        return _column_of_one_axis(given, drop)
     if isinstance(given, tuple):
         # Never rows: with as many rows as axes nobody could tell them from columns.
         if len(given) != len(axes) or any(isinstance(part, tuple) for part in given):
@@ -103,8 +104,11 @@ def _columns(axes: tuple[Axis, ...], given: Any) -> tuple[Sequence[Any], bool]:
     return [list(column) for column in zip(*rows, strict=True)] if rows else [[] for _ in axes], False
 
 
-def _column_of_one_axis(given: Any) -> tuple[Sequence[Any], bool]:
+def _column_of_one_axis(given: Any, drop: bool) -> tuple[Sequence[Any], bool]:
     """As `_columns`."""
+    if isinstance(given, list) and drop:
+        # What other rows are is no matter for any of them.
+        return [[_only(row) for row in given]], False
     if isinstance(given, list) and any(isinstance(row, list | tuple) for row in given):
         if not all(isinstance(row, list | tuple) and len(row) == 1 for row in given):
             raise ValueError("points must be values, or rows of one value, for one axis; other rows were given")
@@ -120,6 +124,12 @@ def _column_of_one_axis(given: Any) -> tuple[Sequence[Any], bool]:
             raise ValueError(f"points must have the shape (n,) or (n, 1), for one axis; {given.shape} was given")
         given = given[:, 0]
     return [[given] if single else given], single
+
+
+def _only(row: Any) -> Any:
+    """The value of a row of one; what is no row is a value."""
+    is_row = isinstance(row, list | tuple) or (isinstance(row, np.ndarray) and row.ndim == 1)
+    return row[0] if is_row and len(row) == 1 else row
 
 
 def _one(rows: Places) -> Any:

@@ -22,8 +22,8 @@ import pytest
 
 import fastgame as fg
 from fastgame._cli import main
+from fastgame._intervals import quantile
 from fastgame._plan import upward
-from fastgame._plot import band
 
 TICKS = fg.Ticks("2026-01-01", "2026-01-08", "1d")
 ROWS = [("2026-01-01 09:30", "/home", 1), ("2026-01-02 10:00", "/about", 2), ("2026-01-02 10:00", "/home", -3)]
@@ -120,7 +120,8 @@ def test_the_releases_are_those_of_replay_in_every_form(run: Run, name: str) -> 
     assert code == 0
     assert of_json(out) == plain(expected)
     code, out, _ = run(*command, "--format", "csv")
-    shown = [{key: str(value) for key, value in row.items()} for row in plain(expected)]
+    flags = {"True": "true", "False": "false"}
+    shown = [{key: flags.get(str(value), str(value)) for key, value in row.items()} for row in plain(expected)]
     read = list(csv.DictReader(io.StringIO(out)))
     numbers = ("value", "std")
     assert [{**row, **{key: float(row[key]) for key in numbers}} for row in read] == [
@@ -133,12 +134,29 @@ def test_the_releases_are_those_of_replay_in_every_form(run: Run, name: str) -> 
     assert code == 0
     assert len(lines) == 2 + expected.num_rows
     assert lines[0].split() == expected.schema.names
-    last = [float(line.replace(",", "").split()[-2]) for line in lines[2:]]
-    assert np.allclose(last, expected.column("value").to_pylist(), atol=0.06)
+    for column, place in zip(expected.schema.names, re.finditer("-+", lines[1]), strict=True):
+        cells: list[Any] = [line[slice(*place.span())].strip() for line in lines[2:]]
+        if column == "separated":
+            assert [{"yes": True, "no": False}[cell] for cell in cells] == expected.column(column).to_pylist()
+        elif pa.types.is_floating(expected.schema.field(column).type):
+            cells = [float(cell.replace(",", "")) for cell in cells]
+            assert np.allclose(cells, expected.column(column).to_pylist(), atol=0.06)
     for ending in ("csv", "json", "txt"):
         form = {"txt": "table"}.get(ending, ending)
         assert run(*command, "--out", f"out.{ending}")[:2] == (0, "")
         assert Path(f"out.{ending}").read_text() == run(*command, "--format", form)[1]
+
+
+def test_the_confidence_of_intervals_is_an_option(run: Run) -> None:
+    frame = {"time": [row[0] for row in ROWS], "page": [row[1] for row in ROWS]}
+    sketch = fg.CountSketch(horizon=7, privacy=fg.Zcdp(rho=0.5), width=256, hash_seed=1, insecure_seed=7)
+    feed = fg.Feed(sketch, key="page", keys=KEYS, top=2, confidence=0.5)
+    code, out, _ = run(*TOP, "--confidence", "0.5", "--format", "json")
+    assert code == 0
+    assert of_json(out) == plain(fg.replay(frame, TICKS, feed, time="time"))
+    assert of_json(out) != of_json(run(*TOP, "--format", "json")[1])
+    code, _, err = run(*TOP, "--confidence", "1")
+    assert code == 2 and "confidence must be more than 0 and less than 1; 1.0 was given" in err
 
 
 def test_options_reach_the_structures(run: Run) -> None:
@@ -778,7 +796,7 @@ def test_a_join_with_every_noise_is_that_of_replay_join(run: Run, noise: str) ->
 )
 def test_the_band_of_a_picture_covers_what_it_says(horizon: int, budget: Any, mechanism: Any, sds: float) -> None:
     counter = fg.ContinualCounter(horizon=horizon, privacy=budget, mechanism=mechanism)
-    assert band(counter) == pytest.approx(sds, rel=1e-3)
+    assert quantile(counter) == pytest.approx(sds, rel=1e-3)
 
 
 @pytest.mark.parametrize(
