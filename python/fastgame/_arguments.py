@@ -15,7 +15,7 @@ import numpy.typing as npt
 #: Numpy has no arrays of more dimensions.
 _MOST_DIMENSIONS = 64
 #: From which similarity on, 1 for equal words, one is taken for a misspelled other: "width" is not "depth".
-_NEAR = 0.7
+_NEAR = 0.65
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
 
 
@@ -30,9 +30,20 @@ def shown(value: Any, most: int = 80) -> str:
 
 def did_you_mean(given: str, allowed: Iterable[str]) -> str:
     """The nearest word that is allowed, if one is near, to be put behind an unknown one in a message."""
-    words_of = {word.casefold(): word for word in allowed}
+    near = nearest(given, allowed)
+    return "" if near is None else f' (did you mean "{near}"?)'
+
+
+def nearest(given: str, known: Iterable[str]) -> str | None:
+    """The one of the known words that is most like another, if one is near."""
+    words_of = {word.casefold(): word for word in known}
     near = difflib.get_close_matches(given.casefold(), words_of, n=1, cutoff=_NEAR)
-    return f' (did you mean "{words_of[near[0]]}"?)' if near else ""
+    return words_of[near[0]] if near else None
+
+
+def exact_below(kind: np.dtype[Any]) -> float:
+    """From where on neighbours among whole numbers are the same float of this type; of no float beyond 2^53."""
+    return 2.0 ** min(np.finfo(kind).nmant + 1, 53)
 
 
 def words(error: BaseException, most: int = 300) -> str:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import difflib
 import functools
 import math
 import os
@@ -20,6 +19,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import fastgame as fg
+from fastgame._arguments import nearest
 from fastgame._axis_text import axis_of, box_of
 from fastgame._inspect import as_json as state_as_json
 from fastgame._inspect import as_text as state_as_text
@@ -105,7 +105,7 @@ class _Parser(argparse.ArgumentParser):
     def _check_value(self, action: argparse.Action, value: Any) -> None:
         if action.choices is not None and value not in action.choices:
             allowed = ", ".join(map(repr, action.choices))
-            meant = _nearest(str(value), action.choices)
+            meant = nearest(str(value), action.choices)
             hint = f"; did you mean {meant!r}?" if meant else ""
             raise argparse.ArgumentError(action, f"invalid choice: {value!r} (choose from {allowed}){hint}")
 
@@ -115,9 +115,9 @@ class _Parser(argparse.ArgumentParser):
         meant = []
         for word in dict.fromkeys(word.partition("=")[0] for word in self._words if word.startswith("-")):
             is_known = any(option.startswith(word) for option in known.values())
-            nearest = None if is_known else _nearest(word.lstrip("-"), known)
-            if nearest:
-                meant.append(f"{known[nearest]} instead of {word}")
+            near = None if is_known else nearest(word.lstrip("-"), known)
+            if near:
+                meant.append(f"{known[near]} instead of {word}")
         return f"; did you mean {' and '.join(meant)}?" if meant else ""
 
     def error(self, message: str) -> NoReturn:
@@ -125,11 +125,6 @@ class _Parser(argparse.ArgumentParser):
             message += self._mistyped()
         _tell(f"{self.prog}: error: {' '.join(message.split())} (see {self.prog} --help)")
         sys.exit(_EXIT_REFUSED)
-
-
-def _nearest(word: str, known: Iterable[str]) -> str | None:
-    """The one of the known words that is most like another, if one is like it."""
-    return next(iter(difflib.get_close_matches(word, known, n=1)), None)
 
 
 def _parsed(arguments: Sequence[str] | None) -> argparse.Namespace:

@@ -16,7 +16,18 @@ from typing import Any, Literal, NoReturn
 import numpy as np
 import numpy.typing as npt
 
-from fastgame._arguments import array_of, has_utf8, integer, is_no_number, number, sequence, shown, text, unwrapped
+from fastgame._arguments import (
+    array_of,
+    exact_below,
+    has_utf8,
+    integer,
+    is_no_number,
+    number,
+    sequence,
+    shown,
+    text,
+    unwrapped,
+)
 from fastgame._ticks import Ticks, Unreadable
 
 __all__ = ["Axis", "Datetime", "Integer", "Regular", "StrCategory", "Variable"]
@@ -398,7 +409,7 @@ class Integer(Axis):
         array, none = _array(values, self._what())
         if array.dtype.kind == "f":
             # As tables have integers with missing ones among them.
-            exact = _exact_below(array.dtype)
+            exact = exact_below(array.dtype)
             with np.errstate(over="ignore"):
                 array = array.astype(np.float64)
             none = none | ~(np.isinf(array) | ((array == np.rint(array)) & (np.abs(array) < exact)))
@@ -419,7 +430,7 @@ class Integer(Axis):
         if _is_missing(value):
             return None
         if isinstance(value, float | np.floating):
-            exact, value = _exact_below(np.dtype(type(value))), float(value)
+            exact, value = exact_below(np.dtype(type(value))), float(value)
             if math.isinf(value):
                 return _MOST if value > 0 else _LEAST
             if not abs(value) < exact or not value.is_integer():
@@ -682,11 +693,6 @@ def _drops(invalid: Any) -> bool:
     if text(invalid, "invalid") not in ("raise", "drop"):
         raise ValueError(f'invalid must be "raise" or "drop"; {shown(invalid)} was given')
     return bool(invalid == "drop")
-
-
-def _exact_below(kind: np.dtype[Any]) -> float:
-    """Below what a float of this type is the only one for each integer; of longer ones no more than of 64 bits."""
-    return 2.0 ** min(np.finfo(kind).nmant + 1, 53)
 
 
 def _elements(values: Any) -> list[Any] | None:
