@@ -57,6 +57,17 @@ def sized(value: Any) -> bool:
     return any("__len__" in vars(base) for base in type(value).__mro__)
 
 
+def call_for_table(given: Any) -> str | None:
+    """The call that makes a table of one that is not computed yet, or is elsewhere; None for all else."""
+    kind = type(given)
+    if isinstance(given, Mapping) or hasattr(kind, "__arrow_c_stream__"):
+        return None
+    # What Spark collects is a list of rows.
+    calls = {"pyspark": ["toArrow", "toPandas", "to_pandas"], "dask": ["compute"], "dask_expr": ["compute"]}
+    known = calls.get(str(kind.__module__).partition(".")[0], ["collect"])
+    return next((f".{call}()" for call in known if hasattr(kind, call)), None)
+
+
 def unwrapped(given: Any) -> Any:
     """The element of an array without dimensions, and the value of Arrow's scalars."""
     if isinstance(given, np.ndarray) and not isinstance(given, np.ma.MaskedArray) and given.ndim == 0:

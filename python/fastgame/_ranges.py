@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fastgame._arguments import array_of, did_you_mean, integer, plain, sequence, shown, sized
+from fastgame._arguments import array_of, call_for_table, did_you_mean, integer, plain, sequence, shown, sized
 from fastgame._results import Grid, HeavyHitters, Top
 from fastgame.axis import Axis, Datetime, Invalid, StrCategory
 
@@ -57,14 +57,15 @@ def points(axes: tuple[Axis, ...], given: Any, drop: bool) -> Places:
 
 def _columns_of_table(names: Sequence[str | None], given: Any) -> tuple[Sequence[Any], bool]:
     """As `_columns`."""
-    if not isinstance(given, Mapping) and hasattr(type(given), "collect"):
-        raise TypeError(f"points must be a table; a {type(given).__name__} was given, which .collect() makes one of")
+    if call := call_for_table(given):
+        raise TypeError(f"points must be a table; a {type(given).__name__} was given, which {call} makes one of")
     if None in names:
         raise TypeError("a table of points needs axes with names")
     listed = getattr(given, "column_names", None) if not isinstance(given, Mapping) else given
     known = list(given.columns if listed is None else listed)
     if absent := [name for name in names if name not in known]:
-        raise ValueError(f"the points have no column {absent[0]!r}; the axes are {', '.join(map(repr, names))}")
+        has = f"they have {', '.join(map(repr, known)) or 'none'}"
+        raise ValueError(f"the points have no column {absent[0]!r}; {has}, the axes are {', '.join(map(repr, names))}")
     parts = [plain(given[name], "points") for name in names]
     single = all(np.ndim(part) == 0 or isinstance(part, str) for part in parts)
     return [[part] for part in parts] if single else parts, single

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
-from fastgame._arguments import integer, shown, text, words
+from fastgame._arguments import call_for_table, integer, shown, text, words
 from fastgame._core import JoinSize, Structure
 from fastgame._rows import RowCounts
 from fastgame._signals import waiting_signals
@@ -587,12 +587,7 @@ def _batches(frame: Any, needed: list[str]) -> Iterator[Any]:
     """The needed columns of a table or stream, a record batch at a time."""
     pa = importlib.import_module("pyarrow")
     for batch in _pieces(frame, needed):
-        names = batch.schema.names
-        missing = [name for name in needed if names.count(name) != 1]
-        if missing:
-            known = ", ".join(map(repr, names))
-            what = "stands more than once" if missing[0] in names else "is missing"
-            raise ValueError(f"the column {shown(missing[0])} {what}; the columns are {known}")
+        _check_names(batch.schema.names, needed)
         chosen = batch.select(needed)
         if not isinstance(chosen, pa.Table):
             yield chosen
@@ -601,6 +596,15 @@ def _batches(frame: Any, needed: list[str]) -> Iterator[Any]:
         else:
             # Types are checked whether or not there are rows.
             yield pa.record_batch([part.combine_chunks() for part in chosen.columns], names=chosen.schema.names)
+
+
+def _check_names(names: list[Any], needed: list[str]) -> None:
+    """Refuses a table without the needed columns."""
+    for name in needed:
+        if names.count(name) != 1:
+            known = f"the columns are {', '.join(map(shown, names))}" if names else "there are no columns"
+            what = "stands more than once" if name in names else "is missing"
+            raise ValueError(f"the column {shown(name)} {what}; {known}")
 
 
 def _column(given: Any) -> Any:
@@ -635,14 +639,16 @@ def _pieces(frame: Any, needed: list[str], batches: bool = True) -> Iterable[Any
     if isinstance(frame, pa.Table | pa.RecordBatch):
         return [frame]
     if isinstance(frame, Mapping):
+        _check_names(list(frame), needed)
         chosen = [name for name in frame if name in needed]
         try:
             return [pa.table({name: _column(frame[name]) for name in chosen})]
         except (pa.ArrowException, TypeError, ValueError, OverflowError, KeyError) as error:
             raise TypeError(f"the columns do not make a table: {words(error)}") from None
-    if hasattr(kind, "collect") and not hasattr(kind, "__arrow_c_stream__"):
-        raise TypeError(f"frame must be a table; a {kind.__name__} was given, which .collect() makes one of")
+    if call := call_for_table(frame):
+        raise TypeError(f"frame must be a table; a {kind.__name__} was given, which {call} makes one of")
     if _is_pandas(frame) and hasattr(kind, "columns"):
+        _check_names(list(frame.columns), needed)
         chosen = [(place, name) for place, name in enumerate(frame.columns) if name in needed]
         try:
             columns = [_column(frame.iloc[:, place]) for place, _ in chosen]

@@ -769,6 +769,14 @@ def test_bad_tables_are_refused_and_change_nothing(bad: Any) -> None:
     assert whole(counter.count({})) == 0
 
 
+@pytest.mark.parametrize("form", BAD_TABLES[:4], ids=lambda form: f"{type(form).__module__}.{type(form).__name__}")
+def test_where_a_table_of_points_lacks_a_column_those_that_are_there_are_listed(form: Any) -> None:
+    missing, there = ("time", "'price', 'age'") if isinstance(form, dict) else ("age", "'time'")
+    with pytest.raises(ValueError, match=rf"the points have no column '{missing}'; they have .*{there}") as caught:
+        ranges(axes=event_axes(), levels=3).insert(form)
+    assert "the axes are 'price', 'age', 'time', 'kind'" in str(caught.value)
+
+
 def test_rows_without_an_order_are_refused() -> None:
     counter = ranges(axes=[axis.StrCategory(["a"], name="x"), axis.StrCategory(["b"], name="y")])
     for rows in [[{"x": "a", "y": "b"}], [{"a", "b"}], ["ab"], [("a",)], ["a", "b", "c"]]:

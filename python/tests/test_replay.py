@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import datetime as dt
 import os
+import re
 import resource
 import signal
 import stat
@@ -631,6 +632,66 @@ def test_types_are_checked_also_where_there_are_no_rows(form: str) -> None:
             play(frame.to_reader(), counter(), weight="zzz")
 
 
+@pytest.mark.parametrize("form", ["dict", "table", "pandas", "Polars", "batches", "dicts"])
+def test_where_a_column_is_missing_those_that_are_there_are_listed(form: str) -> None:
+    frame = {"t": [at(0)], "n": [1], "k": ["a"]}
+    shaped = {
+        "dict": frame,
+        "table": pa.table(frame),
+        "pandas": pd.DataFrame(frame),
+        "Polars": pl.DataFrame(frame),
+        "batches": pa.table(frame).to_batches(),
+        "dicts": iter([frame]),
+    }[form]
+    with pytest.raises(ValueError, match=r"^the column 'w' is missing; the columns are 't', 'n', 'k'$"):
+        play(shaped, counter(), weight="w")
+    with pytest.raises(ValueError, match=r"^the column 't' is missing; there are no columns$"):
+        play({}, counter())
+
+
+def test_a_column_that_stands_twice_in_a_data_frame_is_refused() -> None:
+    frame = pd.DataFrame([[at(0), 1, 2]], columns=["t", "w", "w"])
+    with pytest.raises(ValueError, match="the column 'w' stands more than once; the columns are 't', 'w', 'w'"):
+        play(frame, counter(), weight="w")
+    assert play(frame, counter()).num_rows == DAYS, "one that is not read may"
+
+
+def not_computed(module: str, *calls: str) -> Any:
+    """A table as those of Spark and Dask look from outside, which a test should not need."""
+    own: dict[str, Any] = {call: lambda self: 1 / 0 for call in calls}
+    more = {"columns": property(lambda self: ["t"]), "__iter__": lambda self: iter([1]), "__module__": module}
+    return type("DataFrame", (), {**more, **own})()
+
+
+#: The module of its class, its methods, and the one to call.
+NOT_COMPUTED = {
+    "Spark 3": ("pyspark.sql.dataframe", ["collect", "toPandas"], ".toPandas()"),
+    "Spark 4": ("pyspark.sql.classic.dataframe", ["collect", "toPandas", "toArrow"], ".toArrow()"),
+    "Spark Connect": ("pyspark.sql.connect.dataframe", ["collect", "toPandas", "toArrow"], ".toArrow()"),
+    "pandas on Spark": ("pyspark.pandas.frame", ["to_pandas"], ".to_pandas()"),
+    "Dask": ("dask.dataframe.dask_expr._collection", ["compute", "__array__", "__len__"], ".compute()"),
+    "Dask before 2025": ("dask_expr._collection", ["compute", "__array__", "__len__"], ".compute()"),
+    "another": ("elsewhere", ["collect", "compute"], ".collect()"),
+}
+
+
+@pytest.mark.parametrize("name", [*NOT_COMPUTED, "Polars"])
+def test_what_is_not_computed_yet_is_told_with_the_call_that_does_it(name: str) -> None:
+    module, calls, call = NOT_COMPUTED.get(name, ("", [], ".collect()"))
+    frame = pl.LazyFrame({"t": [at(0)]}) if name == "Polars" else not_computed(module, *calls)
+    kind = type(frame).__name__
+    message = re.escape(f"must be a table; a {kind} was given, which {call} makes one of")
+    with pytest.raises(TypeError, match=f"^frame {message}"):
+        play(frame, counter())
+    with pytest.raises(TypeError, match=f"^frame {message}"):
+        play([frame], counter())
+    for axes in (["t"], ["t", "u"]):
+        grid = [fg.axis.Integer(0, 9, name=axis) for axis in axes]
+        ranges = fg.RangeCounter(axes=grid, horizon=8, privacy=fg.Zcdp(1))
+        with pytest.raises(TypeError, match=f"^points {message}"):
+            ranges.update(frame)
+
+
 def test_times_of_all_types_fall_into_their_steps() -> None:
     for kind, times in [
         (pa.date32(), [dt.date(2026, 1, 2)]),
@@ -910,7 +971,7 @@ MISUSE: dict[str, tuple[type[Exception], str, dict[str, Any]]] = {
     "twice": (ValueError, "stands twice", {"given": dict.fromkeys("ab", COUNTER)}),
     "bad_rows": (ValueError, 'bad_rows must be "drop" or "raise"; \'keep\' was given', {"bad_rows": "keep"}),
     "release_every": (ValueError, "release_every must be at least 1; 0 was given", {"release_every": 0}),
-    "no column": (ValueError, "the column 'zzz' is missing; the columns are 't'", {"time": "zzz"}),
+    "no column": (ValueError, "the column 'zzz' is missing; the columns are 't', 'k', 'w', ", {"time": "zzz"}),
     "weights of text": (TypeError, "weights must be numbers; the column 't'", {"weight": "t"}),
     "times of numbers": (TypeError, "must hold timestamps, dates or ISO text; it is of type int64", {"time": "w"}),
     "a counter with keys": (TypeError, "takes no key or keys", {"key": "k", "keys": KEYS}),
