@@ -47,6 +47,7 @@ RUNS: dict[str, tuple[int, int]] = {
     },
     "counter/62": (4_096, 16_384),
     "update/one": (4_096, 16_384),
+    "update/single": (16 << 10, 64 << 10),
     "update/sparse": (16 << 10, 64 << 10),
     "update/dense": (16 << 10, 64 << 10),
     **{f"sketch/{what}": (16 << 10, 64 << 10) for what in ("update", "sweep", "look-up")},

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import difflib
 import operator
 import os
 import re
-from collections.abc import Mapping, Set
+from collections.abc import Iterable, Mapping, Set
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,8 @@ import numpy.typing as npt
 
 #: Numpy has no arrays of more dimensions.
 _MOST_DIMENSIONS = 64
+#: From which similarity on, 1 for equal words, one is taken for a misspelled other: "width" is not "depth".
+_NEAR = 0.65
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
 
 
@@ -23,6 +26,24 @@ def shown(value: Any, most: int = 80) -> str:
     except Exception:
         return f"a {type(value).__name__}"
     return text if len(text) <= most else f"{text[:most]}..."
+
+
+def did_you_mean(given: str, allowed: Iterable[str]) -> str:
+    """The nearest word that is allowed, if one is near, to be put behind an unknown one in a message."""
+    near = nearest(given, allowed)
+    return "" if near is None else f' (did you mean "{near}"?)'
+
+
+def nearest(given: str, known: Iterable[str]) -> str | None:
+    """The one of the known words that is most like another, if one is near."""
+    words_of = {word.casefold(): word for word in known}
+    near = difflib.get_close_matches(given.casefold(), words_of, n=1, cutoff=_NEAR)
+    return words_of[near[0]] if near else None
+
+
+def exact_below(kind: np.dtype[Any]) -> float:
+    """From where on neighbours among whole numbers are the same float of this type; of no float beyond 2^53."""
+    return 2.0 ** min(np.finfo(kind).nmant + 1, 53)
 
 
 def words(error: BaseException, most: int = 300) -> str:
@@ -36,7 +57,18 @@ def sized(value: Any) -> bool:
     return any("__len__" in vars(base) for base in type(value).__mro__)
 
 
-def _unwrapped(given: Any) -> Any:
+def call_for_table(given: Any) -> str | None:
+    """The call that makes a table of one that is not computed yet, or is elsewhere; None for all else."""
+    kind = type(given)
+    if isinstance(given, Mapping) or hasattr(kind, "__arrow_c_stream__"):
+        return None
+    # What Spark collects is a list of rows.
+    calls = {"pyspark": ["toArrow", "toPandas", "to_pandas"], "dask": ["compute"], "dask_expr": ["compute"]}
+    known = calls.get(str(kind.__module__).partition(".")[0], ["collect"])
+    return next((f".{call}()" for call in known if hasattr(kind, call)), None)
+
+
+def unwrapped(given: Any) -> Any:
     """The element of an array without dimensions, and the value of Arrow's scalars."""
     if isinstance(given, np.ndarray) and not isinstance(given, np.ma.MaskedArray) and given.ndim == 0:
         return given[()]
@@ -58,7 +90,7 @@ def is_no_number(value: Any) -> bool:
 
 def integer(given: Any, name: str) -> int:
     """An integer of any type. Truth values are none, nor is a duration, which numpy counts among them."""
-    value = _unwrapped(given)
+    value = unwrapped(given)
     if not is_no_number(value) and hasattr(type(value), "__index__"):
         try:
             return operator.index(value)
@@ -69,7 +101,7 @@ def integer(given: Any, name: str) -> int:
 
 def number(given: Any, name: str) -> float:
     """A real number of any type, infinite where floats end."""
-    value = _unwrapped(given)
+    value = unwrapped(given)
     if not isinstance(value, str | bytes | bytearray) and not is_no_number(value):
         try:
             return float(value)

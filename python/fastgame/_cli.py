@@ -1,7 +1,8 @@
 """The command ``fastgame``: private releases from files with a time column.
 
 What it writes to the standard output or to --out is private in the sense of the stated guarantee and may be published.
-What it writes to the standard error is for the operator alone.
+What it writes to the standard error is for the operator alone; but for errors and --not-private-counts nothing there
+depends on the data.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import functools
+import math
 import os
 import signal
 import sys
@@ -17,10 +19,11 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import fastgame as fg
+from fastgame._arguments import nearest
 from fastgame._axis_text import axis_of, box_of
 from fastgame._inspect import as_json as state_as_json
 from fastgame._inspect import as_text as state_as_text
-from fastgame._plan import BOUND, as_given, as_json, as_text, comparison_as_json, guarantee, upward
+from fastgame._plan import BOUND, as_given, as_json, as_text, comparison_as_json, guarantee, unit_of, upward
 from fastgame._rows import AFTER_RUN, BEFORE_RUN
 from fastgame._signals import waiting_signals
 from fastgame._store import Job, Unit, digest, open_job, overview
@@ -90,11 +93,54 @@ class _Formatter(argparse.RawDescriptionHelpFormatter):
 
 
 class _Parser(argparse.ArgumentParser):
-    """Says what is wrong in one line."""
+    """Says what is wrong in one line, and what may have been meant."""
+
+    _words: Sequence[str] = ()
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """As argparse; what was given is kept for `error`."""
+        self._words = list(sys.argv[1:] if args is None else args)
+        return super().parse_known_args(args, namespace)
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        if action.choices is not None and value not in action.choices:
+            allowed = ", ".join(map(repr, action.choices))
+            meant = nearest(str(value), action.choices)
+            hint = f"; did you mean {meant!r}?" if meant else ""
+            raise argparse.ArgumentError(action, f"invalid choice: {value!r} (choose from {allowed}){hint}")
+
+    def _mistyped(self) -> str:
+        """What may have been meant by words that look like options and are none."""
+        known = {option.lstrip("-"): option for option in self._option_string_actions}
+        meant = []
+        for word in dict.fromkeys(word.partition("=")[0] for word in self._words if word.startswith("-")):
+            is_known = any(option.startswith(word) for option in known.values())
+            near = None if is_known else nearest(word.lstrip("-"), known)
+            if near:
+                meant.append(f"{known[near]} instead of {word}")
+        return f"; did you mean {' and '.join(meant)}?" if meant else ""
 
     def error(self, message: str) -> NoReturn:
+        if "required" in message or "unrecognized" in message:
+            message += self._mistyped()
         _tell(f"{self.prog}: error: {' '.join(message.split())} (see {self.prog} --help)")
         sys.exit(_EXIT_REFUSED)
+
+
+def _parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
+    """What was given."""
+    parser = _parser()
+    given, more = parser.parse_known_args(arguments)
+    if more:
+        _commands(parser)[given.command].error(f"unrecognized arguments: {' '.join(more)}")
+    return given
+
+
+def _commands(parser: argparse.ArgumentParser) -> dict[str, argparse.ArgumentParser]:
+    """The parser of each command."""
+    (commands,) = (action for action in parser._actions if isinstance(action, argparse._SubParsersAction))
+    found: dict[str, argparse.ArgumentParser] = commands.choices
+    return found
 
 
 def _character(text: str) -> str:
@@ -139,7 +185,10 @@ def _key_options(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--key", action="append", metavar="COLUMN", help="the key of a row; repeat it for keys of several parts"
     )
-    keys = "the PUBLIC list of keys to report: one a line (.txt), or a table with the columns named by --key"
+    keys = (
+        "the PUBLIC list of keys to report: one a line (.txt), or a table with the columns named by --key; never one "
+        "of the files of rows"
+    )
     group.add_argument("--keys", metavar="FILE", help=keys)
     column = "the column of --keys that holds the key, if it has another name there; repeat as --key"
     group.add_argument("--keys-column", action="append", metavar="COLUMN", help=column)
@@ -187,7 +236,10 @@ def _input_options(parser: argparse.ArgumentParser, several: bool = True) -> Non
         "one is a row"
     )
     group.add_argument("--multiline", action="store_true", help=multiline)
-    bad = "stop at the first row that cannot be used or is out of range; without this such rows are left out"
+    bad = (
+        "stop if a row cannot be used or is out of range; without this such rows are left out. Whether it stops "
+        "depends on single rows, so neither that nor the message is private"
+    )
     group.add_argument("--fail-on-bad-rows", action="store_true", help=bad)
 
 
@@ -203,7 +255,11 @@ def _output_options(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--plot", metavar="FILE", help="draw the releases with their error as well (.png, .svg, .pdf)")
     check = "say what would be read, from which columns and in which forms; no row is read and nothing is released"
     group.add_argument("--check", action="store_true", help=check)
-    group.add_argument("--quiet", action="store_true", help="no progress, and no counts of rows")
+    told = group.add_mutually_exclusive_group()
+    quiet = "tell nothing but errors, that a state was made, and that an output was left as it is"
+    told.add_argument("--quiet", action="store_true", help=quiet)
+    counts = "tell how many rows were read and left out: NOT PRIVATE, for the operator alone; without it nothing tells"
+    told.add_argument("--not-private-counts", action="store_true", help=counts)
 
 
 def _state_options(parser: argparse.ArgumentParser) -> None:
@@ -270,7 +326,9 @@ def _parser() -> argparse.ArgumentParser:
     top = command(
         "top",
         "Find the listed keys with most rows so far, at every tick. For lists that are too long to have a counter for "
-        "each key: a sketch is kept.",
+        "each key: a sketch is kept. The true counts of all that is printed, at all ticks together, are from lower to "
+        "upper with the probability --confidence. A key is separated if it is above the first one that is not printed "
+        "by more than both may be wrong; of the others nobody knows whether they belong to the largest.",
         _top,
     )
     ranges = command(
@@ -286,6 +344,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     for side in ("left", "right"):
         what = f"the {side} table: CSV, Parquet or JSON lines, or a quoted pattern"
+        what += "; it may be LEFT itself, with --contributions 2 or more" if side == "right" else ""
         join.add_argument(side, metavar=side.upper(), help=what)
     keys = join.add_argument_group("the keys")
     on = "the column that is joined on; repeat it for keys of several parts"
@@ -302,10 +361,12 @@ def _parser() -> argparse.ArgumentParser:
         _state_options(made)
         _output_options(made)
     top.add_argument("-k", type=int, default=10, metavar="K", help="how many keys")
+    sure = "with what probability all true counts are from lower to upper"
+    top.add_argument("--confidence", type=float, default=0.95, metavar="P", help=sure)
     _axis_options(ranges, required=True)
     box = "a PUBLIC box to report: 'age=0:50,site=north', either end may be empty; repeat it"
     ranges.add_argument("--box", action="append", metavar="BOX", help=box)
-    ranges.add_argument("--boxes", metavar="FILE", help="a file with a box a line")
+    ranges.add_argument("--boxes", metavar="FILE", help="a PUBLIC file with a box a line")
     for made, what in ((top, "the sketch"), (ranges, "the sketches of large components"), (join, "the two sketches")):
         shape = made.add_argument_group(what)
         shape.add_argument("--width", type=int, default=4096, metavar="W", help="buckets in a row, a power of two")
@@ -331,14 +392,15 @@ def _parser() -> argparse.ArgumentParser:
 def _explicit(arguments: Sequence[str] | None) -> set[str]:
     """The names of the options that were given, whatever their value."""
     parser = _parser()
-    (commands,) = (action for action in parser._actions if isinstance(action, argparse._SubParsersAction))
-    for command in commands.choices.values():
+    for command in _commands(parser).values():
         for action in command._actions:
             action.default = argparse.SUPPRESS
     return set(vars(parser.parse_args(arguments)))
 
 
 _BUDGET = ("rho", "mu", "epsilon", "delta")
+#: Beyond these a budget is warned of; others than (epsilon, delta) by their epsilon at this delta.
+_LARGE_EPSILON, _LARGE_DELTA, _DELTA = 20.0, 1e-3, 1e-6
 
 
 def _budget(arguments: argparse.Namespace) -> fg.Budget:
@@ -356,10 +418,15 @@ def _budget(arguments: argparse.Namespace) -> fg.Budget:
     raise ValueError(f"the budget is {allowed}; {shown} {were} given")
 
 
+def _continues(arguments: argparse.Namespace) -> bool:
+    """Whether the state of an earlier run is there."""
+    return getattr(arguments, "state", None) is not None and os.path.exists(arguments.state)
+
+
 def _common(arguments: argparse.Namespace) -> dict[str, Any]:
     """The parameters that all structures take."""
     # A budget that is not given is that of the state.
-    continues = getattr(arguments, "state", None) is not None and os.path.exists(arguments.state)
+    continues = _continues(arguments)
     given = any(getattr(arguments, name) is not None for name in _BUDGET)
     if getattr(arguments, "state", None) is not None and not continues and not given:
         raise ValueError(
@@ -385,6 +452,32 @@ def _common(arguments: argparse.Namespace) -> dict[str, Any]:
     }
 
 
+def _warn_of_budget(arguments: argparse.Namespace) -> None:
+    """Says what a budget means that protects next to nothing."""
+    if all(getattr(arguments, name) is None for name in _BUDGET):
+        return
+    budget = _budget(arguments)
+    if isinstance(budget, fg.Zcdp | fg.Gdp):
+        epsilon = budget.epsilon(_DELTA)
+        given = f"--rho {arguments.rho:g}" if isinstance(budget, fg.Zcdp) else f"--mu {arguments.mu:g}"
+        given += f" is an epsilon of {epsilon:,.4g} at delta {_DELTA:g}, which"
+    else:
+        epsilon = arguments.epsilon
+        given = f"--epsilon {epsilon:g}"
+    if epsilon > _LARGE_EPSILON:
+        _warn(
+            arguments,
+            f"{given} protects next to nothing: what is released may be 10^{epsilon / math.log(10):,.0f} times as "
+            "likely with somebody's rows as without them (an epsilon of 1 is strong, one above 10 is weak)",
+        )
+    if arguments.delta is not None and arguments.delta > _LARGE_DELTA:
+        _warn(
+            arguments,
+            f"--delta {arguments.delta:g} is large: of {1 / arguments.delta:,.0f} people one may be given away "
+            "altogether, so it should be far below one in the number of people (1e-6 is usual)",
+        )
+
+
 def _sketched(arguments: argparse.Namespace, ticks: fg.Ticks) -> dict[str, Any]:
     """The parameters of structures that hash keys, or may."""
     return {
@@ -398,9 +491,24 @@ def _sketched(arguments: argparse.Namespace, ticks: fg.Ticks) -> dict[str, Any]:
     }
 
 
+def _public_list(arguments: argparse.Namespace, option: str) -> str:
+    """The file of a public list. It must be none of the inputs, under whatever name: what is in them is not public."""
+    from fastgame._files import expand  # noqa: PLC0415
+
+    path: str = getattr(arguments, option)
+    for read in expand(arguments.files):
+        if os.path.samefile(path, read):
+            same = "" if path == read else f" (as {read})"
+            raise ValueError(
+                f"--{option} {path} is one of the files of rows{same}: what occurs in them is not public. Give a list "
+                "that would be the same if any row were not there"
+            )
+    return path
+
+
 def _key_list(arguments: argparse.Namespace) -> Any:
     """The public list of keys, as a column or a tuple of them."""
-    from fastgame._files import read_keys  # noqa: PLC0415 (needs pyarrow, which the base package does not)
+    from fastgame._files import has_values, read_keys  # noqa: PLC0415 (need pyarrow, which the base package does not)
 
     if arguments.key is None or arguments.keys is None:
         raise ValueError(
@@ -412,7 +520,15 @@ def _key_list(arguments: argparse.Namespace) -> Any:
         raise ValueError(
             f"--keys-column must stand as often as --key, {len(arguments.key)} times; {len(names)} were given"
         )
-    columns = read_keys(arguments.keys, names)
+    path = _public_list(arguments, "keys")
+    columns = read_keys(path, names)
+    for time in (arguments.time, arguments.delete_time):
+        if time is not None and time not in names and has_values(path, time):
+            _warn(
+                arguments,
+                f"--keys {path} has a column {time!r}, as the data have, so it looks like data: keys that occur in "
+                "data are not public, and a list of them shows whose they are",
+            )
     return columns if len(columns) > 1 else columns[0]
 
 
@@ -437,13 +553,29 @@ def _top(arguments: argparse.Namespace) -> None:
     keys = _key_list(arguments)
     sketch = _structure(arguments, fg.CountSketch, _sketched(arguments, ticks))
     listed = len(keys[0] if isinstance(keys, tuple) else keys)
-    feed = fg.Feed(sketch, key=tuple(arguments.key), weight=arguments.weight, keys=keys, top=min(arguments.k, listed))
+    feed = fg.Feed(
+        sketch,
+        key=tuple(arguments.key),
+        weight=arguments.weight,
+        keys=keys,
+        top=min(arguments.k, listed),
+        confidence=arguments.confidence,
+    )
     _release(arguments, ticks, feed)
 
 
 def _join(arguments: argparse.Namespace) -> None:
+    from fastgame._files import expand, identity  # noqa: PLC0415
+
     ticks = fg.Ticks(arguments.start, arguments.end, arguments.every, tz=arguments.tz)
-    join = _structure(arguments, fg.JoinSize, _sketched(arguments, ticks))
+    given = _sketched(arguments, ticks)
+    left, right = ({identity(path): path for path in expand([side])} for side in (arguments.left, arguments.right))
+    # With a state that is there, one that is not given is its own.
+    both = [path for file, path in left.items() if file in right]
+    if not _continues(arguments) or "contributions" in arguments.explicit:
+        _check_self_join(both, arguments.contributions)
+    join = _structure(arguments, fg.JoinSize, given)
+    _check_self_join(both, join.contributions)
     columns = {
         "time": arguments.time,
         "key": tuple(arguments.on),
@@ -455,7 +587,7 @@ def _join(arguments: argparse.Namespace) -> None:
         "right_delete_time": arguments.right_delete_time,
     }
 
-    def rows(side: str, path: str, counts: fg.RowCounts) -> Files:
+    def read(side: str, path: str, counts: fg.RowCounts) -> Files:
         time, key, weight, gone = (columns[side + name] for name in ("time", "key", "weight", "delete_time"))
         times = [time] if gone is None else [time, gone]
         return _files(arguments, [path], times, list(key), [] if weight is None else [weight], counts)
@@ -463,24 +595,34 @@ def _join(arguments: argparse.Namespace) -> None:
     if arguments.check:
         from fastgame._feeds import join_sinks  # noqa: PLC0415
 
-        left, right = (
-            fg.Feed(join, key=columns[f"{side}key"], weight=columns[f"{side}weight"]) for side in ("", "right_")
-        )
+        feeds = [fg.Feed(join, key=columns[f"{side}key"], weight=columns[f"{side}weight"]) for side in ("", "right_")]
+        sinks = join_sinks(feeds[0], feeds[1], ticks)
         sides = [
-            (functools.partial(rows, side, path), columns[f"{side}time"], columns[f"{side}delete_time"], sink)
-            for side, path, sink in zip(
-                ("", "right_"), (arguments.left, arguments.right), join_sinks(left, right, ticks), strict=True
-            )
+            (functools.partial(read, side, path), columns[f"{side}time"], columns[f"{side}delete_time"], sink)
+            for side, path, sink in zip(("", "right_"), (arguments.left, arguments.right), sinks, strict=True)
         ]
         _check(arguments, ticks, join, sides)
         return
 
     def replay(counts: fg.RowCounts, progress: _Progress, **how: Any) -> Any:
-        left = progress.rows(rows("", arguments.left, counts))
-        right = progress.rows(rows("right_", arguments.right, counts))
+        left = progress.rows(read("", arguments.left, counts))
+        right = progress.rows(read("right_", arguments.right, counts))
         return fg.replay_join(left, right, ticks, join, counts=counts, progress=progress.steps, **columns, **how)
 
-    _write(arguments, replay, join)
+    note = None
+    if both:
+        unit = "1 row" if join.contributions < 4 else f"{join.contributions // 2} rows"
+        note = f"of {both[0]} that is {unit}, as a row of it stands on both sides and counts twice"
+    _write(arguments, replay, join, note)
+
+
+def _check_self_join(both: Sequence[str], contributions: int) -> None:
+    """Refuses a file on both sides whose rows are not protected as the two that they are then."""
+    if both and contributions < 2:
+        raise ValueError(
+            f"{both[0]} is on both sides, so that each of its rows is two: --contributions must be at least 2 (twice "
+            f"the rows that one person may have in the file); it is {contributions}"
+        )
 
 
 def _axes(arguments: argparse.Namespace) -> dict[str, Any]:
@@ -500,7 +642,7 @@ def _range(arguments: argparse.Namespace) -> None:
     own = _axes(arguments)
     texts = list(arguments.box or [])
     if arguments.boxes is not None:
-        with open(arguments.boxes, encoding="utf-8-sig") as file:
+        with open(_public_list(arguments, "boxes"), encoding="utf-8-sig") as file:
             texts += [line.strip() for line in file if line.strip()]
     if not texts:
         raise ValueError("name the boxes to report, each with --box, or in a file with --boxes")
@@ -549,6 +691,7 @@ def _plan(arguments: argparse.Namespace) -> None:
         text = comparison_as_json(comparison) if arguments.format == "json" else str(comparison)
     else:
         text = (as_json if arguments.format == "json" else as_text)(plan, profile, vector)
+    _warn_of_budget(arguments)
     write_text(text + "\n", arguments.out)
 
 
@@ -678,20 +821,21 @@ def _check(arguments: argparse.Namespace, ticks: fg.Ticks, structure: Any, sides
     last = ticks.time(ticks.horizon)
     clock = f"the clock has {ticks.horizon:,} steps, from {ticks.start.isoformat()} to {last.isoformat()}\n"
     write_text(f"{text}{clock}{structure!r}\nno row was used and nothing was released\n", None)
-    if getattr(arguments, "not_private_counts", False):
+    if arguments.not_private_counts:
         for one in inputs:
             count(one, counts)
         _tell_counts(counts)
 
 
-def _write(arguments: argparse.Namespace, replay: Callable[..., Any], structure: Any) -> None:
-    """Reads the files, releases at each tick, writes.
+def _write(arguments: argparse.Namespace, replay: Callable[..., Any], structure: Any, note: str | None = None) -> None:
+    """Reads the files, releases at each tick, writes; a note belongs to the guarantee.
 
     What is written is made whole first, beside its place; then the state is written; then the outputs are let out. So
     no answer leaves that the state does not know, and a full disk loses none that it does.
     """
     from fastgame._output import format_of, staged  # noqa: PLC0415
 
+    _warn_of_budget(arguments)
     counts = fg.RowCounts()
     shown = not arguments.quiet and sys.stderr is not None and sys.stderr.isatty()
     before = _done(structure)
@@ -699,7 +843,7 @@ def _write(arguments: argparse.Namespace, replay: Callable[..., Any], structure:
     unit = Unit([structure])
     try:
         with unit:
-            with _Progress(shown) as progress:
+            with _Progress(shown, arguments.not_private_counts) as progress:
                 table = replay(
                     counts,
                     progress,
@@ -731,8 +875,13 @@ def _write(arguments: argparse.Namespace, replay: Callable[..., Any], structure:
         _tell(f"{path} is there and was left as it is; to have the last release again, name another file")
     # Not before: what could not be written was not released.
     if not arguments.quiet:
-        _tell_counts(counts)
+        if arguments.not_private_counts:
+            _tell_counts(counts)
+        elif not arguments.fail_on_bad_rows:
+            _tell("rows that could not be used, if any, were left out (--not-private-counts tells you how many)")
         _tell_guarantee(structure)
+        if note is not None:
+            _tell(note)
         if arguments.state is not None:
             _tell_state(structure, is_again, table.num_rows, len(outputs))
     if arguments.state is not None:
@@ -806,9 +955,10 @@ def _refuse_overwriting(arguments: argparse.Namespace) -> None:
     """What is written must not replace what is read, nor one of them another."""
     from fastgame._files import expand  # noqa: PLC0415
 
-    inputs = arguments.files if hasattr(arguments, "files") else [arguments.left, arguments.right]
+    tables = [arguments.files] if hasattr(arguments, "files") else [[arguments.left], [arguments.right]]
     listed = [getattr(arguments, name, None) for name in ("keys", "boxes")]
-    read = {os.path.realpath(path) for path in [*expand(inputs), *filter(None, listed)]}
+    inputs = [path for table in tables for path in expand(table)]
+    read = {os.path.realpath(path) for path in [*inputs, *filter(None, listed)]}
     given = {f"--{name}": getattr(arguments, name) for name in ("out", "plot", "state")}
     written = {option: os.path.realpath(path) for option, path in given.items() if path is not None}
     for option, path in written.items():
@@ -820,9 +970,10 @@ def _refuse_overwriting(arguments: argparse.Namespace) -> None:
 
 
 class _Progress:
-    """Bars on the operator's terminal: rows, which are not private, then steps."""
+    """Bars on the operator's terminal: what is read, then steps. Of rows, whose number is not private, if `counted`."""
 
-    def __init__(self, shown: bool) -> None:
+    def __init__(self, shown: bool, counted: bool) -> None:
+        self._counted = counted
         self._bars: Any = None
         self._bar: Any = None
         if shown:
@@ -837,13 +988,18 @@ class _Progress:
         if self._bar is not None:
             self._bar.close()
 
-    def rows(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """The batches, while they are counted."""
+    def rows(self, files: Files) -> Iterator[pa.RecordBatch]:
+        """The batches of files, while they are read."""
         if self._bars is None:
-            yield from batches
+            yield from files
             return
-        with self._bars(desc="reading (not private)", unit=" rows", unit_scale=True, leave=False) as bar:
-            for batch in batches:
+        (first, _), *more = files.files
+        name = f"reading {first}" + (f" and {len(more)} more" if more else "")
+        how = {"desc": f"{name} (not private)", "unit": " rows", "unit_scale": True}
+        if not self._counted:
+            how = {"bar_format": f"{name.replace('{', '{{').replace('}', '}}')} {{elapsed}}"}
+        with self._bars(leave=False, **how) as bar:
+            for batch in files:
                 yield batch
                 bar.update(batch.num_rows)
 
@@ -861,6 +1017,12 @@ def _tell(line: str) -> None:
     with contextlib.suppress(OSError, ValueError, AttributeError):
         sys.stderr.write(line + "\n")
         sys.stderr.flush()
+
+
+def _warn(arguments: argparse.Namespace, sentence: str) -> None:
+    """Tells the operator of something that is allowed, and most often wrong."""
+    if not getattr(arguments, "quiet", False):
+        _tell(f"fastgame {arguments.command}: warning: {sentence}")
 
 
 def _tell_counts(counts: fg.RowCounts) -> None:
@@ -882,10 +1044,9 @@ def _tell_guarantee(structure: Any) -> None:
         promise = f"{as_given(budget.rho)}-zCDP, {promise}"
     elif not isinstance(budget, fg.PureDp):
         promise = f"{upward(budget.rho, 6)}-zCDP, {promise}"
-    unit = "a row" if structure.contributions == 1 else f"{structure.contributions} rows"
-    life = ", its deletion included," if structure.contributions == 1 else ", their deletions included,"
-    life = life if structure.protect == "lifetime" else ""
-    _tell(f"all that was released is {promise}, for {unit}{life} and no more however it is combined")
+    unit = unit_of(structure)
+    pause = "," if "," in unit else ""
+    _tell(f"all that was released is {promise}, for {unit}{pause} and no more however it is combined")
 
 
 def _tell_state(structure: Any, is_again: bool, rows: int, outputs: int) -> None:
@@ -898,7 +1059,7 @@ def _tell_state(structure: Any, is_again: bool, rows: int, outputs: int) -> None
         _tell("no step was left to do up to --until")
     _tell(
         f"the state is at generation {structure.generation}, with {_done(structure):,} of {structure.horizon:,} steps "
-        "done (not private; --expect-generation refuses an older copy)"
+        "done (note it for --expect-generation, which refuses an older copy)"
     )
 
 
@@ -932,8 +1093,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     int
         0; 2 if something was refused, with a line on the standard error; 130 if interrupted.
     """
-    parser = _parser()
-    given = parser.parse_args(arguments)
+    given = _parsed(arguments)
     prog = f"fastgame {given.command}"
     given.is_committed = False
     if getattr(given, "state", None) is not None:

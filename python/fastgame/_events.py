@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Iterator
+from contextlib import suppress
 from itertools import pairwise
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.ipc
 
@@ -155,8 +156,8 @@ def _batch(steps: Integers, keys: list[Any], weights: Any, usable: Bools | None)
 class Store:
     """The events of one structure until all are there: in memory, and beyond `memory` bytes on disk.
 
-    On disk they are sorted into parts of the time, each small enough to be sorted by itself. The files are private
-    data: they are in a folder that only the user may open, and are removed.
+    On disk they are sorted into parts of the time, each small enough to be sorted by itself. What is there is private
+    data: it is in one file that has no name, so that nothing is left of it however the process ends.
     """
 
     def __init__(self, horizon: int, memory: int) -> None:
@@ -164,8 +165,9 @@ class Store:
         self.memory = memory
         self.batches: list[pa.RecordBatch] = []
         self.bytes = 0
-        self.folder: tempfile.TemporaryDirectory[str] | None = None
-        self.files: dict[int, Any] = {}
+        self.file: Any = None
+        #: Where the streams of each part begin in the file.
+        self.places: dict[int, list[int]] = {}
 
     def add(self, batch: pa.RecordBatch) -> None:
         """Keeps a batch of events."""
@@ -176,49 +178,56 @@ class Store:
         if self.bytes > self.memory:
             self._spill()
 
-    def _part(self, steps: Integers) -> Integers:
-        return (steps - 1) // -(-self.horizon // _PARTS)
-
-    def _path(self, part: int) -> Path:
-        assert self.folder is not None
-        return Path(self.folder.name) / f"{part}.arrow"
+    def _parts(self, batch: pa.RecordBatch) -> npt.NDArray[np.int8]:
+        """The part of each event."""
+        steps = np.asarray(batch.column("step"))
+        return ((steps - 1) // -(-self.horizon // _PARTS)).astype(np.int8)
 
     def _spill(self) -> None:
         with naming(tempfile.gettempdir()):
+            if self.file is None:
+                self.file = tempfile.TemporaryFile()  # noqa: SIM115 (closed by `close`)
             self._write()
-
-    def _write(self) -> None:
-        if self.folder is None:
-            self.folder = tempfile.TemporaryDirectory(prefix="fastgame-")
-        for batch in self.batches:
-            parts = self._part(np.asarray(batch.column("step")))
-            for part in np.unique(parts).tolist():
-                if part not in self.files:
-                    self.files[part] = pa.ipc.new_stream(str(self._path(part)), batch.schema)
-                self.files[part].write_batch(batch.filter(pa.array(parts == part)))
+            # So that a full disk is met here, where it can be said.
+            self.file.flush()
         self.batches.clear()
         self.bytes = 0
 
+    def _write(self) -> None:
+        """Writes a stream for each part that has events, one behind the other."""
+        parts = [self._parts(batch) for batch in self.batches]
+        for part in sorted({part for each in parts for part in np.unique(each).tolist()}):
+            self.places.setdefault(part, []).append(self.file.tell())
+            with pa.ipc.new_stream(self.file, self.batches[0].schema) as stream:
+                for batch, each in zip(self.batches, parts, strict=True):
+                    rows = batch.filter(pa.array(each == part))
+                    if rows.num_rows:
+                        stream.write_batch(rows)
+
     def in_order(self) -> Iterator[pa.RecordBatch]:
         """All events in the order of their steps."""
-        if self.folder is None:
+        if self.file is None:
             yield from _sorted(self.batches)
             return
         self._spill()
-        for file in self.files.values():
-            file.close()
-        for part in sorted(self.files):
-            with pa.ipc.open_stream(str(self._path(part))) as file:
-                # A single step needs no order.
-                yield from file if self.horizon <= _PARTS else _sorted(list(file))
+        for part in sorted(self.places):
+            rows = self._read(self.places[part])
+            # A single step needs no order.
+            yield from rows if self.horizon <= _PARTS else _sorted(list(rows))
+
+    def _read(self, places: list[int]) -> Iterator[pa.RecordBatch]:
+        """The events of a part, as they came."""
+        for place in places:
+            self.file.seek(place)
+            with pa.ipc.open_stream(self.file) as stream:
+                yield from stream
 
     def close(self) -> None:
         """Removes what is on disk."""
         self.batches.clear()
-        for file in self.files.values():
-            file.close()
-        if self.folder is not None:
-            self.folder.cleanup()
+        if self.file is not None:
+            with suppress(OSError):  # on a full disk: of what could not be written, which goes with the file
+                self.file.close()
 
 
 def _sorted(batches: list[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

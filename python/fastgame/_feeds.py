@@ -18,6 +18,7 @@ import pyarrow.compute as pc
 
 from fastgame._arguments import has_lists, integer, sequence, shown, text, words
 from fastgame._core import ContinualCounter, ContinualVector, CountSketch, JoinSize, RangeCounter
+from fastgame._intervals import confidence_of, estimates, quantile, quantile_of_sums
 from fastgame._ranges import _is_single, boxes
 from fastgame._ticks import Ticks
 from fastgame._values import (
@@ -47,7 +48,7 @@ from fastgame.axis import Axis, Datetime, Regular, StrCategory, Variable
 Floats = npt.NDArray[np.float64]
 
 #: Columns of the releases that no key may be called.
-_TAKEN = ("time", "rank", "value", "std")
+_TAKEN = ("time", "rank", "value", "std", "lower", "upper", "separated")
 
 
 class Released(NamedTuple):
@@ -56,8 +57,8 @@ class Released(NamedTuple):
     value: Floats
     std: Floats
     places: npt.NDArray[np.int64] | None = None
-    #: Further columns, of numbers; NaN where there is none.
-    more: Mapping[str, Floats] = MappingProxyType({})
+    #: Further columns; NaN where there is no number.
+    more: Mapping[str, npt.NDArray[Any]] = MappingProxyType({})
 
 
 class Sink(ABC):
@@ -67,8 +68,8 @@ class Sink(ABC):
     whole = True
     #: Whether it releases; of two sinks of one structure only the second does.
     reads = True
-    #: Further columns of its releases.
-    more: tuple[str, ...] = ()
+    #: Further columns of its releases, and their types.
+    more: Mapping[str, type] = MappingProxyType({})
     #: Whether the columns of keys stand among those of the releases, and so must not have their names.
     labelled = True
 
@@ -96,6 +97,9 @@ class Sink(ABC):
         #: The largest absolute weight; None where the structure clips.
         self.bound: float | None = bound if structure.on_excess == "error" else None
         self.top: int | None = None if feed.top is None else integer(feed.top, "top")
+        self.confidence = confidence_of(feed.confidence)
+        if self.top is not None:
+            self.more = {"lower": float, "upper": float, "separated": bool}
         #: Columns that say what a release is of, a row each.
         self.labels: dict[str, Any] = {}
 
@@ -129,15 +133,20 @@ class Sink(ABC):
         """Updates the structure with so many rows; without weights each counts 1."""
 
     @abstractmethod
-    def read(self) -> Released:
-        """Releases what was asked for, at the present step."""
+    def read(self, releases: int) -> Released:
+        """Releases what was asked for, at the present step. The public clock has so many releases in all."""
 
-    def _largest(self, value: Floats, std: Floats) -> Released:
-        """With `top` only so many, the largest first."""
-        if self.top is None:
-            return Released(value, std)
-        places = np.argsort(-value, kind="stable")[: self.top]
-        return Released(value[places], std[places], places)
+    def _largest(self, value: Floats, std: Floats, half: Floats) -> Released:
+        """The largest first, so many as `top` says, with intervals of that half width.
+
+        The largest of many are those whose errors are large, so an interval must hold for all that were listed.
+        """
+        order = np.argsort(-value, kind="stable")
+        places, left_out = order[: self.top], order[self.top :]
+        lower, upper = value - half, value + half
+        separated = lower[places] > np.max(upper[left_out], initial=-np.inf)
+        more = {"lower": lower[places], "upper": upper[places], "separated": separated}
+        return Released(value[places], std[places], places, more)
 
 
 def sink_of(feed: Any, ticks: Ticks) -> Sink:
@@ -181,7 +190,7 @@ class CounterSink(Sink):
         """As `Sink.update`."""
         self.structure.update(np.ones(count, dtype=np.int64) if weights is None else weights)
 
-    def read(self) -> Released:
+    def read(self, releases: int) -> Released:
         """As `Sink.read`."""
         return Released(np.array([self.structure.release()]), np.array([self.structure.noise_std()]))
 
@@ -269,9 +278,12 @@ class VectorSink(KeySink):
         """As `Sink.update`."""
         self.structure.update_batch(_OneEach(np.asarray(taken[0]), weights, self.structure.size))
 
-    def read(self) -> Released:
+    def read(self, releases: int) -> Released:
         """As `Sink.read`."""
-        return self._largest(self.structure.release(), np.full(self.count, self.structure.noise_std()))
+        value, std = self.structure.release(), np.full(self.count, self.structure.noise_std())
+        if self.top is None:
+            return Released(value, std)
+        return self._largest(value, std, std * quantile(self.structure, self.confidence, self.count * releases))
 
 
 class SketchSink(KeySink):
@@ -281,9 +293,15 @@ class SketchSink(KeySink):
         """As `Sink.update`."""
         update_keys(self.structure.update, taken, weights)
 
-    def read(self) -> Released:
+    def read(self, releases: int) -> Released:
         """As `Sink.read`."""
-        return self._largest(*self.structure.estimate(_single(self.listed), error=True))
+        listed = _single(self.listed)
+        if self.top is None:
+            return Released(*self.structure.estimate(listed, error=True))
+        value, half = estimates(self.structure, listed, self.confidence, self.count * releases)
+        # One standard deviation for all keys, from the cells that were read just now.
+        std = self.structure.estimate(_single([part[:1] for part in self.listed]), error=True).std
+        return self._largest(value, np.full(self.count, std), half)
 
 
 class RangeSink(Sink):
@@ -396,16 +414,20 @@ class RangeSink(Sink):
         places = np.stack([np.asarray(part) for part in taken], axis=1)
         self.structure._update_places(places, 1 if weights is None else weights)
 
-    def read(self) -> Released:
+    def read(self, releases: int) -> Released:
         """As `Sink.read`."""
-        return self._largest(*self.structure._count_places(self.low, self.high, True))
+        value, std = self.structure._count_places(self.low, self.high, True)
+        if self.top is None:
+            return Released(value, std)
+        wide = quantile_of_sums(self.structure, self.confidence, len(self.low) * releases)
+        return self._largest(value, std, std * wide)
 
 
 class JoinSink(Sink):
     """Rows of one side of a join, with any key."""
 
     labelled = False
-    more = ("std_of_rows",)
+    more = MappingProxyType({"std_of_rows": float})
 
     def __init__(self, feed: Any, ticks: Ticks, side: Any, kinds: dict[int, pa.DataType]) -> None:
         super().__init__(feed, ticks)
@@ -429,7 +451,7 @@ class JoinSink(Sink):
         """As `Sink.update`."""
         update_keys(self.side.update, taken, weights)
 
-    def read(self) -> Released:
+    def read(self, releases: int) -> Released:
         """As `Sink.read`."""
         value, std, of_rows = self.structure.estimate(error=True)
         more = {"std_of_rows": np.array([np.nan if of_rows is None else of_rows])}

@@ -292,10 +292,7 @@ def expand(patterns: Sequence[str]) -> list[str]:
             if not found:
                 raise ValueError(f"no file matches {pattern!r}")
         paths += found
-    real = [os.path.realpath(path) for path in paths]
-    if len(set(real)) < len(real):
-        twice = next(path for path, known in zip(paths, real, strict=True) if real.count(known) > 1)
-        raise ValueError(f"{twice} is named twice; its rows would count twice")
+    seen: dict[tuple[int, int], str] = {}
     for path in paths:
         if os.path.isdir(path):
             raise ValueError(f"{path} is a folder; name files, or a pattern such as '{os.path.join(path, '*.csv')}'")
@@ -305,7 +302,18 @@ def expand(patterns: Sequence[str]) -> list[str]:
             )
         with open(path, "rb"):
             pass  # whether it may be read
+        file = identity(path)
+        if file in seen:
+            what = "named twice" if seen[file] == path else f"the file {seen[file]}, which is named too"
+            raise ValueError(f"{path} is {what}; its rows would count twice")
+        seen[file] = path
     return paths
+
+
+def identity(path: str) -> tuple[int, int]:
+    """What a file is, whatever it is called: links, also hard ones, are one file."""
+    found = os.stat(path)
+    return found.st_dev, found.st_ino
 
 
 def _ending(path: str) -> str:
@@ -499,3 +507,14 @@ def read_keys(path: str, names: Sequence[str], kind: str | None = None) -> tuple
     table = pa.Table.from_batches(batches)
     columns = tuple(table.column(name).combine_chunks() for name in names)
     return tuple(column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column for column in columns)
+
+
+def has_values(path: str, name: str) -> bool:
+    """Whether a file is a table, by its ending, that has a column of this name with a value in it."""
+    if path.lower().endswith(".txt"):
+        return False
+    files = Files([path], Columns((name,), (), ()), counts=RowCounts())
+    try:
+        return any(batch.column(name).null_count < batch.num_rows for batch in files)
+    except ValueError:  # no such column
+        return False

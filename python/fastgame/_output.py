@@ -85,7 +85,10 @@ def aligned(table: pa.Table) -> list[str]:
     columns = []
     for field in shown.schema:
         number = f",.{digits}f" if pa.types.is_floating(field.type) else ""
-        cells = ["" if value is None else format(value, number) for value in shown.column(field.name).to_pylist()]
+        values = shown.column(field.name).to_pylist()
+        if pa.types.is_boolean(field.type):
+            values = ["yes" if value else "no" for value in values]
+        cells = ["" if value is None else format(value, number) for value in values]
         columns.append((field.name, cells, not pa.types.is_string(field.type)))
     return columned(columns)
 

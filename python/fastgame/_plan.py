@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from fastgame._arguments import path_of
-from fastgame._core import ApproxDp, Budget, ContinualVector, FrequencyProfile, JoinProfile, Plan, PureDp
+from fastgame._core import ApproxDp, Budget, ContinualVector, FrequencyProfile, JoinProfile, Plan, PureDp, Structure
 from fastgame._results import Comparison, MechanismPlan, WhatIf
 
 Profile = FrequencyProfile | JoinProfile
@@ -64,6 +64,16 @@ def guarantee(budget: Budget) -> str:
     if isinstance(budget, ApproxDp):
         return f"({as_given(budget.target_epsilon)}, {as_given(budget.target_delta)})-DP"
     return f"({upward(budget.epsilon(DELTA))}, {DELTA:g})-DP"
+
+
+def unit_of(structure: Structure) -> str:
+    """What a structure protects, in words."""
+    rows, its = (
+        ("a row", "its deletion")
+        if structure.contributions == 1
+        else (f"{structure.contributions} rows", "their deletions")
+    )
+    return f"{rows}, {its} included" if structure.protect == "lifetime" else rows
 
 
 def counted(count: int, what: str) -> str:

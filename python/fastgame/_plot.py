@@ -8,26 +8,13 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from fastgame._core import ContinualCounter, JoinSize, PureDp
+from fastgame._core import JoinSize
+from fastgame._intervals import quantile
 from fastgame._output import check_target
 from fastgame._plan import guarantee, mechanism_in_words
 
-#: Two-sided, of a normal error.
-_Z95 = 1.959964
 _MOST_LINES = 8
 _LONGEST = 48
-
-
-def band(structure: Any) -> float:
-    """How many standard deviations 95 % of errors stay within.
-
-    Sums of few Laplace variables have heavier tails: 1.96 of them would cover 93.8 % at a horizon of 1. What a cell
-    needs is taken for all; medians and sums of cells need less.
-    """
-    if not isinstance(structure.privacy, PureDp):
-        return _Z95
-    plan = ContinualCounter.plan(horizon=structure.horizon, privacy=structure.privacy)
-    return plan.error(0.95) / plan.std()
 
 
 def pyplot() -> Any:
@@ -54,38 +41,43 @@ def check_picture(path: str) -> None:
 
 
 def draw_releases(table: pa.Table, file: Any, form: str, structure: Any) -> None:
-    """Released values over time with their 95 % error bands: one line a key, the largest last values first.
+    """Released values over time with their error bands: one line a key, the largest last values first.
 
+    With `top` the bands are the intervals, which hold for all keys together, and a line ends where its key was not
+    released. Else they hold 95 % of errors: what a cell needs is taken for all; medians and sums of cells need less.
     What is drawn is computed from released values alone. The form is that of the ending of a file, as ``png``.
     """
     plt = pyplot()
     from matplotlib import dates, ticker  # noqa: PLC0415
 
     time = table.column("time").to_numpy()
-    value, std = (table.column(name).to_numpy() for name in ("value", "std"))
+    value = table.column("value").to_numpy()
+    chosen = "lower" in table.schema.names
+    if chosen:
+        lower, upper = (table.column(name).to_numpy() for name in ("lower", "upper"))
+    else:
+        error = quantile(structure) * table.column("std").to_numpy()
+        lower, upper = value - error, value + error
     join = isinstance(structure, JoinSize)
-    plain = ("time", "rank", "value", "std", *(["std_of_rows"] if join else []))
+    plain = ("time", "rank", "value", "std", *(["lower", "upper", "separated"] if chosen else []))
+    plain += ("std_of_rows",) if join else ()
     names = [name for name in table.schema.names if name not in plain]
     parts = [[str(part) for part in table.column(name).to_pylist()] for name in names]
     labels = np.array([" ".join(label) for label in zip(*parts, strict=True)] if parts else [""] * len(time))
     last = time == time[-1:]
     order = labels[last][np.argsort(-value[last], kind="stable")]
     figure, axes = plt.subplots(figsize=(9, 5), layout="constrained")
+    times = np.unique(time)
     for place, label in enumerate(order[:_MOST_LINES]):
-        mine = labels == label
-        error = band(structure) * std[mine]
-        style = {"marker": "o", "ms": 3} if mine.sum() <= 60 else {}
-        dash = ["-", "--", "-.", ":"][place % 4]
-        (line,) = axes.plot(time[mine], value[mine], lw=1.4, ls=dash, label=str(place), **style)
-        color = line.get_color()
-        if mine.sum() == 1:
-            axes.errorbar(time[mine], value[mine], error, color=color, capsize=4)  # a band would have no width
-        else:
-            axes.fill_between(time[mine], value[mine] - error, value[mine] + error, color=color, alpha=0.2, lw=0)
+        mine = np.flatnonzero(labels == label)
+        drawn = np.full((3, len(times)), np.nan)
+        drawn[:, np.searchsorted(times, time[mine])] = value[mine], lower[mine], upper[mine]
+        _draw(axes, times, drawn, place)
     axes.xaxis.set_major_formatter(dates.ConciseDateFormatter(axes.xaxis.get_major_locator()))
     axes.yaxis.set_major_formatter(ticker.StrMethodFormatter("{x:,.0f}"))
     axes.spines[["top", "right"]].set_visible(False)
-    axes.set_ylabel(f"released {'size of the join' if join else 'count'} so far, with its 95 % error band")
+    bands = "its interval (all hold together)" if chosen else "its 95 % error band"
+    axes.set_ylabel(f"released {'size of the join' if join else 'count'} so far, with {bands}")
     if names and len(order):
         legend = axes.legend(frameon=False, fontsize="small", title=" ".join(names), loc="upper left")
         # Set afterwards: keys are no formulas, and may begin with "_".
@@ -99,3 +91,17 @@ def draw_releases(table: pa.Table, file: Any, form: str, structure: Any) -> None
     axes.set_title(f"{shown}{promise}, {noise}", loc="left", fontsize="medium")
     figure.savefig(file, format=form, dpi=120)
     plt.close(figure)
+
+
+def _draw(axes: Any, times: Any, drawn: Any, place: int) -> None:
+    """A line with its band: value, lower and upper at all times. NaN makes gaps in both."""
+    there = np.concatenate([[False], ~np.isnan(drawn[0]), [False]])
+    style = {"marker": "o", "ms": 3} if there.sum() <= 60 else {}
+    (line,) = axes.plot(times, drawn[0], lw=1.4, ls=["-", "--", "-.", ":"][place % 4], label=str(place), **style)
+    axes.fill_between(times, drawn[1], drawn[2], color=line.get_color(), alpha=0.2, lw=0)
+    # One between two gaps has no line, and its band no width.
+    alone = there[1:-1] & ~there[:-2] & ~there[2:]
+    if alone.any():
+        value, lower, upper = drawn[:, alone]
+        bars = [value - lower, upper - value]
+        axes.errorbar(times[alone], value, bars, fmt="o", ms=3, color=line.get_color(), capsize=4)

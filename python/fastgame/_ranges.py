@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fastgame._arguments import array_of, integer, plain, sequence, shown, sized
+from fastgame._arguments import array_of, call_for_table, did_you_mean, integer, plain, sequence, shown, sized
 from fastgame._results import Grid, HeavyHitters, Top
-from fastgame.axis import Axis, StrCategory
+from fastgame.axis import Axis, Datetime, Invalid, StrCategory
 
 Places = npt.NDArray[np.int64]
 
@@ -38,8 +38,9 @@ def points(axes: tuple[Axis, ...], given: Any, drop: bool) -> Places:
 
     With `drop`, values without a bin have the place -1, which the counter drops; else they are an error.
     """
-    columns, single = _columns(axes, given)
-    found = [axis.index(column) for axis, column in zip(axes, columns, strict=True)]
+    columns, single = _columns(axes, given, drop)
+    invalid: Invalid = "drop" if drop else "raise"
+    found = [axis.index(column, invalid=invalid) for axis, column in zip(axes, columns, strict=True)]
     lengths = {len(places) for places in found}
     if len(lengths) > 1:
         raise ValueError(f"points must have a value on each axis; columns of lengths {sorted(lengths)} were given")
@@ -56,27 +57,28 @@ def points(axes: tuple[Axis, ...], given: Any, drop: bool) -> Places:
 
 def _columns_of_table(names: Sequence[str | None], given: Any) -> tuple[Sequence[Any], bool]:
     """As `_columns`."""
-    if not isinstance(given, Mapping) and hasattr(type(given), "collect"):
-        raise TypeError(f"points must be a table; a {type(given).__name__} was given, which .collect() makes one of")
+    if call := call_for_table(given):
+        raise TypeError(f"points must be a table; a {type(given).__name__} was given, which {call} makes one of")
     if None in names:
         raise TypeError("a table of points needs axes with names")
     listed = getattr(given, "column_names", None) if not isinstance(given, Mapping) else given
     known = list(given.columns if listed is None else listed)
     if absent := [name for name in names if name not in known]:
-        raise ValueError(f"the points have no column {absent[0]!r}; the axes are {', '.join(map(repr, names))}")
+        has = f"they have {', '.join(map(repr, known)) or 'none'}"
+        raise ValueError(f"the points have no column {absent[0]!r}; {has}, the axes are {', '.join(map(repr, names))}")
     parts = [plain(given[name], "points") for name in names]
     single = all(np.ndim(part) == 0 or isinstance(part, str) for part in parts)
     return [[part] for part in parts] if single else parts, single
 
 
-def _columns(axes: tuple[Axis, ...], given: Any) -> tuple[Sequence[Any], bool]:
+def _columns(axes: tuple[Axis, ...], given: Any, drop: bool) -> tuple[Sequence[Any], bool]:
     """A column for each axis, and whether it is a single point."""
     given = plain(given, "points")
     names = [axis.name for axis in axes]
     if isinstance(given, Mapping) or hasattr(type(given), "columns") or hasattr(type(given), "column_names"):
         return _columns_of_table(names, given)
     if len(axes) == 1 and not (isinstance(given, tuple) and len(given) == 1):
-        return _column_of_one_axis(given)
+        return _column_of_one_axis(given, drop)
     if isinstance(given, tuple):
         # Never rows: with as many rows as axes nobody could tell them from columns.
         if len(given) != len(axes) or any(isinstance(part, tuple) for part in given):
@@ -103,8 +105,11 @@ def _columns(axes: tuple[Axis, ...], given: Any) -> tuple[Sequence[Any], bool]:
     return [list(column) for column in zip(*rows, strict=True)] if rows else [[] for _ in axes], False
 
 
-def _column_of_one_axis(given: Any) -> tuple[Sequence[Any], bool]:
+def _column_of_one_axis(given: Any, drop: bool) -> tuple[Sequence[Any], bool]:
     """As `_columns`."""
+    if isinstance(given, list) and drop:
+        # What other rows are is no matter for any of them.
+        return [[_only(row) for row in given]], False
     if isinstance(given, list) and any(isinstance(row, list | tuple) for row in given):
         if not all(isinstance(row, list | tuple) and len(row) == 1 for row in given):
             raise ValueError("points must be values, or rows of one value, for one axis; other rows were given")
@@ -120,6 +125,12 @@ def _column_of_one_axis(given: Any) -> tuple[Sequence[Any], bool]:
             raise ValueError(f"points must have the shape (n,) or (n, 1), for one axis; {given.shape} was given")
         given = given[:, 0]
     return [[given] if single else given], single
+
+
+def _only(row: Any) -> Any:
+    """The value of a row of one; what is no row is a value."""
+    is_row = isinstance(row, list | tuple) or (isinstance(row, np.ndarray) and row.ndim == 1)
+    return row[0] if is_row and len(row) == 1 else row
 
 
 def _one(rows: Places) -> Any:
@@ -189,7 +200,8 @@ def _named_boxes(axes: tuple[Axis, ...], given: Mapping[str, Any]) -> tuple[Plac
     for name in given:
         if name not in names:
             known = ", ".join(map(repr, names)) or "without names"
-            raise ValueError(f"there is no axis {shown(name)}; the axes are {known}")
+            hint = did_you_mean(name, names) if isinstance(name, str) else ""
+            raise ValueError(f"there is no axis {shown(name)}{hint}; the axes are {known}")
     sides: list[list[tuple[int, int]]] = []
     counts = set()
     for axis in axes:
@@ -228,8 +240,11 @@ def _named_boxes(axes: tuple[Axis, ...], given: Mapping[str, Any]) -> tuple[Plac
     return (np.ascontiguousarray(lo), np.ascontiguousarray(hi)) if several_boxes else (_one(lo), _one(hi))
 
 
-def values(axes: tuple[Axis, ...] | None, places: list[int], shape: list[int]) -> Any:
-    """Places of the only axis as its values, in a shape."""
+def values(axes: tuple[Axis, ...] | None, places: list[int] | None, shape: list[int]) -> Any:
+    """Places of the only axis as its values, in a shape; without places, what stands for no number."""
+    if places is None:
+        is_number = axes is None or not isinstance(axes[0], Datetime | StrCategory)
+        return np.full(shape, np.nan if is_number else None) if shape else None
     if axes is None:
         found: Any = np.array(places, dtype=np.int64).reshape(shape)
         return int(found) if found.ndim == 0 else found
@@ -251,18 +266,15 @@ def cdf(counter: Any, x: Any) -> Any:
     single = _is_single(x)
     wanted = [x] if single else sequence(x, "x")
     if counter.axes is None:
-        ends = [integer(value, "x") for value in wanted]
-        bottom, top = 0, counter.shape[0]
+        ends, top = [integer(value, "x") for value in wanted], counter.shape[0]
         if beyond := [end for end in ends if not 0 <= end <= top]:
             raise ValueError(f"x must be from 0 to {top}; {shown(beyond[0])} was given")
     else:
-        ends, bottom, top = [counter.axes[0].bound(value) for value in wanted], 0, counter.axes[0].extent
-    starts = np.full(len(ends) + 1, bottom, dtype=np.int64)
-    counts = _count_places(counter, starts[:, None], np.array([*ends, top], dtype=np.int64)[:, None], False)[0]
-    # Of a released total of 0 there are no shares, but NaN and infinity, without a warning.
-    with np.errstate(divide="ignore", invalid="ignore"):
-        shares = counts[:-1] / counts[-1]
-    return float(shares[0]) if single else shares
+        ends = [counter.axes[0].bound(value) for value in wanted]
+    shares = counter._cdf_places(ends)
+    if single:
+        return None if shares is None else shares[0]
+    return np.full(len(ends), np.nan) if shares is None else np.array(shares)
 
 
 def _count_places(counter: Any, lo: Places, hi: Places, error: bool) -> tuple[Any, Any]:
@@ -296,9 +308,8 @@ def marginal(counter: Any, axis: Any, bins: Any, error: bool) -> Grid:
     if isinstance(axis, str):
         names = [] if counter.axes is None else [known.name for known in counter.axes if known.name is not None]
         if axis not in names:
-            raise ValueError(
-                f"there is no axis {shown(axis)}; the axes are {', '.join(map(repr, names)) or 'without names'}"
-            )
+            known = ", ".join(map(repr, names)) or "without names"
+            raise ValueError(f"there is no axis {shown(axis)}{did_you_mean(axis, names)}; the axes are {known}")
         number = names.index(axis)
     else:
         number = integer(axis, "axis")

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
-from fastgame._arguments import integer, shown, text, words
+from fastgame._arguments import call_for_table, integer, shown, text, words
 from fastgame._core import JoinSize, Structure
 from fastgame._rows import RowCounts
 from fastgame._signals import waiting_signals
@@ -51,7 +51,10 @@ class Feed:
         Of a range counter: the public boxes to release, each as `RangeCounter.count` takes it, a dict or a pair of
         corners.
     top : int, optional
-        Release only so many of `keys` or `boxes`, the largest values first.
+        Release only so many of `keys` or `boxes`, the largest values first, with intervals.
+    confidence : float
+        With `top`: the probability that the truth of every released row, at all releases of the ticks, lies in its
+        interval.
     """
 
     structure: Structure
@@ -61,6 +64,7 @@ class Feed:
     keys: Any = None
     boxes: Any = None
     top: int | None = None
+    confidence: float = 0.95
 
 
 def replay(
@@ -74,6 +78,7 @@ def replay(
     keys: Any = None,
     boxes: Any = None,
     top: int | None = None,
+    confidence: float | None = None,
     delete_time: str | None = None,
     release_every: int = 1,
     until: Any = None,
@@ -111,12 +116,12 @@ def replay(
     ticks : Ticks
         The public clock. Rows before its start or from its end on are left out.
     structures : structure or Feed, or a dict of them by name
-        What to feed. A bare structure takes `key`, `weight`, `keys`, `boxes` and `top` from this call
+        What to feed. A bare structure takes `key`, `weight`, `keys`, `boxes`, `top` and `confidence` from this call
         (see Feed).
     time : str
         The column of times: timestamps, dates or ISO text, with a time zone if and only if the ticks have one. Text of
         the other kind is left out row by row; a typed column of it is an error.
-    key, weight, keys, boxes, top
+    key, weight, keys, boxes, top, confidence
         For a bare structure; as in Feed.
     delete_time : str, optional
         The column with the time at which a row is taken out again; missing in rows that stay. Needs
@@ -150,8 +155,11 @@ def replay(
     -------
     pyarrow.Table, or a dict of them by name
         Columns: time (the end of the step: what is released counts all before it), the key columns (or box),
-        value, std (the standard deviation of the value's error); with `top`, also rank. Sorted by time, then as `keys`.
-        Of the steps of this run; without rows where no release was due yet.
+        value, std (the standard deviation of the value's error). Sorted by time, then as `keys`. Of the steps of this
+        run; without rows where no release was due yet.
+        With `top` sorted by time and rank, and with the columns rank, lower and upper (an interval that holds for all
+        rows of all releases of the ticks together, with probability `confidence`), and separated: whether lower is
+        above the upper of the first key or box that was left out, or none was.
 
     Raises
     ------
@@ -176,8 +184,8 @@ def replay(
     events, feeding = _with_pyarrow()
     options = _Options(ticks, release_every, until, resume, bad_rows, counts, memory, progress)
     _columns(time=time, delete_time=delete_time, time_format=time_format)
-    feeds = _feeds(structures, key=key, weight=weight, keys=keys, boxes=boxes, top=top)
-    players = {name: _Player(feeding.sink_of(feed, ticks), ticks) for name, feed in feeds.items()}
+    feeds = _feeds(structures, key=key, weight=weight, keys=keys, boxes=boxes, top=top, confidence=confidence)
+    players = {name: _Player(feeding.sink_of(feed, ticks), options) for name, feed in feeds.items()}
     times = events.Times(ticks, time, delete_time, time_format)
     tables = _run([_Input(frame, times, list(players.values()))], options)
     return dict(zip(players, tables, strict=True)) if isinstance(structures, Mapping) else tables[0]
@@ -253,7 +261,7 @@ def replay_join(
         Feed(join, key=key if right_key is None else right_key, weight=right_weight),
         ticks,
     )
-    players = [_Player(sink, ticks) for sink in sides]
+    players = [_Player(sink, options) for sink in sides]
     times = [
         events.Times(ticks, time, delete_time, time_format),
         events.Times(ticks, time if right_time is None else right_time, right_delete_time, time_format),
@@ -306,6 +314,11 @@ class _Options:
         self.due = ticks.horizon
         if until is not None:
             self.due = max(0, int(ticks.locate(np.array([ticks.instant(until, "until")]))[0]) - 1)
+
+    @property
+    def releases(self) -> int:
+        """How many the whole clock has, in this run or another."""
+        return -(-self.ticks.horizon // self.release_every)
 
 
 class _Span(NamedTuple):
@@ -461,7 +474,7 @@ def _feeds(structures: Any, **bare: Any) -> dict[str, Feed]:
     elif isinstance(structures, Feed):
         feeds = {"": structures}
     else:
-        feeds = {"": Feed(structures, **bare)}
+        feeds = {"": Feed(structures, **{name: value for name, value in bare.items() if value is not None})}
     seen = [id(feed.structure) for feed in feeds.values()]
     if len(set(seen)) < len(seen):
         raise ValueError("a structure stands twice among the structures; each must be fed once")
@@ -471,8 +484,8 @@ def _feeds(structures: Any, **bare: Any) -> dict[str, Feed]:
 class _Player:
     """Feeds one structure, and collects what it releases."""
 
-    def __init__(self, sink: Sink, ticks: Ticks) -> None:
-        self.sink, self.ticks = sink, ticks
+    def __init__(self, sink: Sink, options: _Options) -> None:
+        self.sink, self.ticks, self.releases = sink, options.ticks, options.releases
         self.batches: Iterator[Any] = iter(())
         self.batch: Any = None
         self.steps = np.empty(0, dtype=np.int64)
@@ -505,7 +518,7 @@ class _Player:
             if end < len(self.steps):
                 break
         if self.sink.reads:
-            self.released.append((step, self.sink.read()))
+            self.released.append((step, self.sink.read(self.releases)))
 
     def _update(self, events: Any) -> None:
         taken = [events.column(name) for name in events.schema.names if name.startswith("key")]
@@ -528,8 +541,8 @@ class _Player:
         none = np.empty(0)
         columns["value"] = np.concatenate([none, *(released.value for released in each)])
         columns["std"] = np.concatenate([none, *(released.std for released in each)])
-        for name in self.sink.more:
-            parts = [none, *(released.more[name] for released in each)]
+        for name, kind in self.sink.more.items():
+            parts = [np.empty(0, dtype=kind), *(released.more[name] for released in each)]
             columns[name] = pa.array(np.concatenate(parts), from_pandas=True)
         return pa.table(columns, metadata={"fastgame.structure": repr(self.sink.structure)})
 
@@ -574,12 +587,7 @@ def _batches(frame: Any, needed: list[str]) -> Iterator[Any]:
     """The needed columns of a table or stream, a record batch at a time."""
     pa = importlib.import_module("pyarrow")
     for batch in _pieces(frame, needed):
-        names = batch.schema.names
-        missing = [name for name in needed if names.count(name) != 1]
-        if missing:
-            known = ", ".join(map(repr, names))
-            what = "stands more than once" if missing[0] in names else "is missing"
-            raise ValueError(f"the column {shown(missing[0])} {what}; the columns are {known}")
+        _check_names(batch.schema.names, needed)
         chosen = batch.select(needed)
         if not isinstance(chosen, pa.Table):
             yield chosen
@@ -588,6 +596,15 @@ def _batches(frame: Any, needed: list[str]) -> Iterator[Any]:
         else:
             # Types are checked whether or not there are rows.
             yield pa.record_batch([part.combine_chunks() for part in chosen.columns], names=chosen.schema.names)
+
+
+def _check_names(names: list[Any], needed: list[str]) -> None:
+    """Refuses a table without the needed columns."""
+    for name in needed:
+        if names.count(name) != 1:
+            known = f"the columns are {', '.join(map(shown, names))}" if names else "there are no columns"
+            what = "stands more than once" if name in names else "is missing"
+            raise ValueError(f"the column {shown(name)} {what}; {known}")
 
 
 def _column(given: Any) -> Any:
@@ -622,14 +639,16 @@ def _pieces(frame: Any, needed: list[str], batches: bool = True) -> Iterable[Any
     if isinstance(frame, pa.Table | pa.RecordBatch):
         return [frame]
     if isinstance(frame, Mapping):
+        _check_names(list(frame), needed)
         chosen = [name for name in frame if name in needed]
         try:
             return [pa.table({name: _column(frame[name]) for name in chosen})]
         except (pa.ArrowException, TypeError, ValueError, OverflowError, KeyError) as error:
             raise TypeError(f"the columns do not make a table: {words(error)}") from None
-    if hasattr(kind, "collect") and not hasattr(kind, "__arrow_c_stream__"):
-        raise TypeError(f"frame must be a table; a {kind.__name__} was given, which .collect() makes one of")
+    if call := call_for_table(frame):
+        raise TypeError(f"frame must be a table; a {kind.__name__} was given, which {call} makes one of")
     if _is_pandas(frame) and hasattr(kind, "columns"):
+        _check_names(list(frame.columns), needed)
         chosen = [(place, name) for place, name in enumerate(frame.columns) if name in needed]
         try:
             columns = [_column(frame.iloc[:, place]) for place, _ in chosen]

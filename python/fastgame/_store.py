@@ -17,7 +17,7 @@ from typing import Any, ClassVar, Literal, NamedTuple, TypeVar, overload
 import numpy as np
 
 from fastgame import _core, axis
-from fastgame._arguments import integer, path_of, shown, text
+from fastgame._arguments import did_you_mean, integer, path_of, shown, text
 from fastgame._core import (
     ApproxDp,
     Budget,
@@ -39,6 +39,7 @@ __all__ = ["StoreInfo", "inspect", "open"]
 S = TypeVar("S", bound=Structure)
 
 _STRUCTURES: tuple[type[Structure], ...] = (ContinualCounter, ContinualVector, CountSketch, RangeCounter, JoinSize)
+_SYNCS = ("always", "reads")
 _NAMES = [structure.__name__ for structure in _STRUCTURES]
 _BUDGETS: dict[str, type[Budget]] = {budget.__name__: budget for budget in (Zcdp, Gdp, ApproxDp, PureDp)}
 #: What the constructor of an axis is given.
@@ -113,7 +114,7 @@ def open(
         A parameter differs from the stored one; the message names it.
     StateError
         The file is in use, damaged, no store, of a later version, or older than expected (also where there is none,
-        and a generation above 0 was expected).
+        and a generation above 0 was expected); it has more than one name (hard links).
     OSError
         The file cannot be opened, made or written; FileNotFoundError if there is none and no structure was given.
     ValueError, TypeError
@@ -134,8 +135,9 @@ def open(
         raise TypeError(
             f"parameters need the structure that they are of: fastgame.open(path, one of {', '.join(_NAMES)})"
         )
-    if text(sync, "sync") not in ("always", "reads"):
-        raise ValueError(f'sync must be "always" or "reads"; {shown(sync)} was given')
+    if text(sync, "sync") not in _SYNCS:
+        hint = did_you_mean(sync, _SYNCS)
+        raise ValueError(f'sync must be "always" or "reads"; {shown(sync)} was given{hint}')
     return _opened(path, structure, parameters, parameters, sync=sync, expect_generation=expect_generation)[0]
 
 

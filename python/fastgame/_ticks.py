@@ -52,6 +52,10 @@ _EVERY = (
 _TIME = 'ISO text such as "2013-01-01" or "2013-01-01T05:00-05:00", a date or datetime, or a numpy datetime64'
 
 
+class Unreadable(ValueError):
+    """Text that is no time."""
+
+
 class _Every(NamedTuple):
     """A duration. Months and days are those of the calendar; the rest is absolute."""
 
@@ -192,6 +196,16 @@ class Ticks:
         none = [_is_missing(time) for time in given]
         instants = [0 if no else self._given_instant(time) for time, no in zip(given, none, strict=True)]
         return np.array(instants, dtype=np.int64), np.array(none, dtype=bool)
+
+    def _element(self, time: Any) -> int | None:
+        """One element of a list, as `instants` reads it, whatever stands beside it; None if it is missing.
+
+        Raises `Unreadable` for text that is no time, else as `step`.
+        """
+        if isinstance(time, np.datetime64):
+            (instant,), (missing,) = self.instants(np.array([time]))
+            return None if missing else int(instant)
+        return None if _is_missing(time) else self._given_instant(time)
 
     def instant(self, time: Any, name: str = "times") -> int:
         """A moment in microseconds since 1970; one without a zone is a reading of the clocks in that of the ticks."""
@@ -449,7 +463,7 @@ def _moment(given: Any, name: str) -> dt.datetime:
                 return dt.datetime.fromisoformat(text)
         except ValueError:
             pass
-        raise ValueError(f"{name} must be {_TIME}; {shown(given)} was given")
+        raise Unreadable(f"{name} must be {_TIME}; {shown(given)} was given")
     if isinstance(given, dt.datetime):
         if type(given).__name__ == "NaTType":  # pandas' is a datetime
             raise ValueError(f"{name} must be {_TIME}; NaT was given")

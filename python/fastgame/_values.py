@@ -19,7 +19,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from fastgame._arguments import has_utf8
+from fastgame._arguments import exact_below, has_utf8
 from fastgame._ticks import Ticks, floor_microseconds, zone_mismatch
 from fastgame._ticks import _is_missing as is_missing
 
@@ -37,8 +37,6 @@ _EPOCH = dt.datetime(1970, 1, 1)
 #: Times as numbers since 1970 in UTC: what `time_format` calls them, and how many microseconds one is.
 _EPOCHS = {"epoch_s": 1_000_000, "epoch_ms": 1000}
 _FAR = 1 << 62
-#: From here on, neighbours among whole numbers are one float, by the bytes that it has.
-_INEXACT = {2: 1 << 11, 4: 1 << 24, 8: 1 << 53}
 
 #: What an element may be: one of these is there, or none for something else. Missing elements are null.
 _ELEMENT = pa.struct(
@@ -558,7 +556,7 @@ def is_whole(numbers: npt.NDArray[Any]) -> Bools:
     """Which numbers are integers, and of floats those that stand for one alone."""
     if numbers.dtype.kind != "f":
         return np.ones(len(numbers), dtype=bool)
-    whole: Bools = (numbers == np.rint(numbers)) & (np.abs(numbers) < _INEXACT[numbers.dtype.itemsize])
+    whole: Bools = (numbers == np.rint(numbers)) & (np.abs(numbers) < exact_below(numbers.dtype))
     return whole
 
 

@@ -9,18 +9,31 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
-from typing import Any, NoReturn
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from typing import Any, Literal, NoReturn
 
 import numpy as np
 import numpy.typing as npt
 
-from fastgame._arguments import array_of, has_utf8, integer, is_no_number, number, sequence, shown
-from fastgame._ticks import Ticks
+from fastgame._arguments import (
+    array_of,
+    exact_below,
+    has_utf8,
+    integer,
+    is_no_number,
+    number,
+    sequence,
+    shown,
+    text,
+    unwrapped,
+)
+from fastgame._ticks import Ticks, Unreadable
 
 __all__ = ["Axis", "Datetime", "Integer", "Regular", "StrCategory", "Variable"]
 
 Places = npt.NDArray[np.int64]
+Invalid = Literal["raise", "drop"]
 
 _MOST_BINS = 1 << 62
 _LEAST, _MOST = -(1 << 63), (1 << 63) - 1
@@ -64,10 +77,23 @@ class Axis(ABC):
         """All edges, one more than bins; of categories, these."""
 
     @abstractmethod
-    def index(self, values: Any) -> Places:
-        """The places of values in the grid: an array of int64, from 0 to extent - 1; -1 where there is no bin for it.
+    def index(self, values: Any, *, invalid: Invalid = "raise") -> Places:
+        """The places of values in the grid: an array of int64, from 0 to extent - 1; -1 where there is no bin.
 
-        Raises ValueError or TypeError for what is no value of the axis (NaN, a missing time, text on a numeric axis).
+        Parameters
+        ----------
+        values : list, array or column
+            Each element of a list or an object column has a type of its own, whatever stands beside it; arrays and
+            other columns have one type. What is missing (None, NaN, NaT, the NA of pandas) has no bin, nor has text
+            that is no time on an axis of times.
+        invalid : "raise" or "drop"
+            Whether an element that is no value of the axis is an error or has no bin: text on a numeric axis, a truth
+            value, a time with a zone among those without, any other object.
+
+        Raises
+        ------
+        ValueError, TypeError
+            With "raise" for such an element, with its position. Always for an array or column of a wrong type.
         """
 
     @abstractmethod
@@ -211,9 +237,10 @@ class Regular(Axis):
         edges: npt.NDArray[np.float64] = self._edge(numbers)
         return edges
 
-    def index(self, values: Any) -> Places:
+    def index(self, values: Any, *, invalid: Invalid = "raise") -> Places:
         """As `Axis.index`; NaN has no bin."""
-        numbers = _numbers(values, self._what())
+        drop = _drops(invalid)
+        numbers = _numbers(values, self._what(), drop)
         inside = (numbers >= self.start) & (numbers < self.stop)
         held = np.where(inside, numbers, self.start)
         places = ((held - self.start) / (self.stop - self.start) * self.size).astype(np.int64)
@@ -294,9 +321,10 @@ class Variable(Axis):
     def _edges_at(self, numbers: Places) -> npt.NDArray[np.float64]:
         return self._edges[numbers]
 
-    def index(self, values: Any) -> Places:
+    def index(self, values: Any, *, invalid: Invalid = "raise") -> Places:
         """As `Axis.index`; NaN has no bin."""
-        numbers = _numbers(values, self._what())
+        drop = _drops(invalid)
+        numbers = _numbers(values, self._what(), drop)
         places = np.searchsorted(self._edges, numbers, side="right").astype(np.int64) - 1
         above = (places >= self.size) & ~np.isnan(numbers)
         return self._flow(places, places < 0, above, np.isnan(numbers))
@@ -338,6 +366,9 @@ class Variable(Axis):
 class Integer(Axis):
     """A bin for each integer.
 
+    Floats must be whole numbers; those of 2^53 or more (float32: 2^24, float16: 2^11) may be none that was meant, and
+    have no bin. Infinity is beyond all bins.
+
     Parameters
     ----------
     start, stop : int
@@ -367,19 +398,21 @@ class Integer(Axis):
     def _edges_at(self, numbers: Places) -> npt.NDArray[np.int64]:
         return self.start + numbers.astype(np.int64)
 
-    def index(self, values: Any) -> Places:
+    def index(self, values: Any, *, invalid: Invalid = "raise") -> Places:
         """As `Axis.index`. Floats must be whole numbers; NaN has no bin."""
+        drop = _drops(invalid)
         listed = _elements(values)
         if listed is not None:
-            # One by one: numpy would make floats of all of them for the sake of one.
-            held = [self._held(value) for value in listed]
-            none = np.array([number is None for number in held], dtype=bool)
-            return self._placed(np.array([number or 0 for number in held], dtype=np.int64), none)
+            if set(map(type, listed)) == {int} and min(listed) >= _LEAST and max(listed) <= _MOST:
+                return self._placed(np.array(listed, dtype=np.int64), np.zeros(len(listed), dtype=bool))
+            return self._placed(*_each(listed, self._held, drop))
         array, none = _array(values, self._what())
         if array.dtype.kind == "f":
             # As tables have integers with missing ones among them.
-            array = array.astype(np.result_type(array.dtype, np.float64))
-            none = none | ~(np.isinf(array) | (array == np.rint(array)))
+            exact = exact_below(array.dtype)
+            with np.errstate(over="ignore"):
+                array = array.astype(np.float64)
+            none = none | ~(np.isinf(array) | ((array == np.rint(array)) & (np.abs(array) < exact)))
             small, large = array < -(2.0**63), array >= 2.0**63
             numbers = np.where(none | small | large, 0.0, array).astype(np.int64)
             numbers[small], numbers[large] = _LEAST, _MOST
@@ -393,12 +426,14 @@ class Integer(Axis):
 
     def _held(self, value: Any) -> int | None:
         """One element as an integer of 64 bits; None if it has no bin."""
+        value = unwrapped(value)
         if _is_missing(value):
             return None
         if isinstance(value, float | np.floating):
+            exact, value = exact_below(np.dtype(type(value))), float(value)
             if math.isinf(value):
                 return _MOST if value > 0 else _LEAST
-            if math.isnan(value) or value != round(value):
+            if not abs(value) < exact or not value.is_integer():
                 return None
             value = int(value)
         elif is_no_number(value) or not isinstance(value, int | np.integer):
@@ -487,20 +522,23 @@ class Datetime(Axis):
         instants = np.where(numbers == 0, self._first, self.ticks.ends(np.maximum(numbers, 1)))
         return instants.astype("datetime64[us]")
 
-    def index(self, values: Any) -> Places:
+    def index(self, values: Any, *, invalid: Invalid = "raise") -> Places:
         """As `Axis.index`; NaT has no bin, nor has text that is no time."""
-        if not isinstance(values, list | tuple):
-            return self.index_instants(*self.ticks.instants(values))
-        found, none = np.zeros(len(values), dtype=np.int64), np.zeros(len(values), dtype=bool)
-        for position, value in enumerate(values):
-            try:
-                (found[position],), (none[position],) = self.ticks.instants([value])
-            except ValueError:
-                # One bad element decides over itself alone.
-                if not isinstance(value, str) or _is_time(value):
-                    raise
-                none[position] = True
-        return self.index_instants(found, none)
+        drop = _drops(invalid)
+        listed = _elements(values)
+        if listed is not None:
+            return self.index_instants(*_each(listed, self._instant, drop))
+        texts = _texts(values)
+        if texts is not None:
+            return self.index_instants(*_each(texts, self._instant, drop))
+        return self.index_instants(*self.ticks.instants(values))
+
+    def _instant(self, value: Any) -> int | None:
+        """One element in microseconds since 1970; None if it has no bin."""
+        try:
+            return self.ticks._element(value)
+        except Unreadable:
+            return None
 
     def index_instants(self, instants: npt.NDArray[np.int64], none: npt.NDArray[np.bool_]) -> Places:
         """As `index`, of microseconds since 1970, some of which are none: arrays of int64 and bool, of one shape."""
@@ -575,23 +613,27 @@ class StrCategory(Axis):
         super().__init__(len(self.categories), name, False, overflow)
         self._places = {category: place for place, category in enumerate(self.categories)}
 
-    def index(self, values: Any) -> Places:
+    def index(self, values: Any, *, invalid: Invalid = "raise") -> Places:
         """As `Axis.index`; a missing value has no bin."""
-        if hasattr(values, "to_pylist"):
-            values = values.to_pylist()
+        drop = _drops(invalid)
+        listed = _elements(values)
+        if listed is not None:
+            pass
+        elif hasattr(values, "to_pylist"):
+            listed, drop = values.to_pylist(), False
         elif isinstance(values, str | bytes):
-            values = [values]  # numpy would cut zeros off its end
-        elif not isinstance(values, list | tuple):
+            listed, drop = [values], False  # numpy would cut zeros off its end
+        else:
             # Of a masked array, None for what is masked.
-            values = array_of(values, self._what(), "takes text").ravel().tolist()
-        other = self.size if self.overflow else -1
-        return np.array([self._place(value, other) for value in values], dtype=np.int64)
+            listed, drop = array_of(values, self._what(), "takes text").ravel().tolist(), False
+        places, none = _each(listed, self._place, drop)
+        return np.where(none, -1, places)
 
-    def _place(self, value: Any, other: int) -> int:
+    def _place(self, value: Any) -> int | None:
         if isinstance(value, str):
-            return self._places.get(value, other)
+            return self._places.get(value, self.size if self.overflow else None)
         if _is_missing(value):
-            return -1
+            return None
         raise TypeError(f"{self._what()} takes text; {type(value).__name__} was given")
 
     def bound(self, value: Any) -> int:
@@ -636,15 +678,6 @@ class StrCategory(Axis):
         return self._shown(repr(list(self.categories)), flows=("overflow",))
 
 
-def _is_time(text: str) -> bool:
-    """Whether text is a time at all, with or without a zone."""
-    try:
-        Ticks(text, text, "1d")
-    except ValueError as error:
-        return "end must be after start" in str(error)
-    return True
-
-
 def _listed(words: Sequence[str]) -> str:
     shown = ", ".join(map(repr, words[:8]))
     return shown if len(words) <= 8 else f"{shown} and {len(words) - 8} more"
@@ -655,62 +688,116 @@ def _is_missing(value: Any) -> bool:
     return value is None or (isinstance(value, float) and math.isnan(value)) or type(value).__name__ == "NAType"
 
 
-def _listed_with_nulls(values: Any) -> list[Any] | None:
-    """A column of pyarrow, Polars or pandas that has nulls; numpy would make floats of its integers."""
-    nulls = getattr(values, "null_count", 0)
-    nulls = nulls() if callable(nulls) else nulls
-    if isinstance(nulls, int) and nulls:
-        return list(values.to_pylist() if hasattr(values, "to_pylist") else values.to_list())
-    extension = not isinstance(getattr(values, "dtype", None), np.dtype) and hasattr(values, "isna")
-    extension = extension and not hasattr(type(values), "columns")
-    return list(values.tolist()) if extension and values.isna().any() else None
+def _drops(invalid: Any) -> bool:
+    """Whether elements that are no value are left out."""
+    if text(invalid, "invalid") not in ("raise", "drop"):
+        raise ValueError(f'invalid must be "raise" or "drop"; {shown(invalid)} was given')
+    return bool(invalid == "drop")
 
 
 def _elements(values: Any) -> list[Any] | None:
     """The elements, where each has a type of its own; None for arrays and columns of one type."""
     if isinstance(values, list | tuple):
         return list(values)
-    if isinstance(values, np.ma.MaskedArray):
+    if isinstance(values, np.ma.MaskedArray) or hasattr(type(values), "columns"):
         return None
-    if isinstance(values, np.ndarray) and values.dtype.kind == "O":
+    if isinstance(values, np.ndarray) and values.dtype == np.dtype(object):
         return list(values.ravel().tolist())
-    return _listed_with_nulls(values)
+    # A column of pandas or Polars.
+    if isinstance(getattr(values, "dtype", None), np.dtype) and values.dtype == np.dtype(object):
+        return list(values)
+    return list(values) if str(getattr(values, "dtype", None)) == "Object" else None
 
 
-def _array(values: Any, what: str) -> tuple[npt.NDArray[Any], npt.NDArray[np.bool_]]:
-    """One-dimensional, with zeros for what is missing, and what is: so integers beside it stay integers."""
-    given = _listed_with_nulls(values)
-    if given is None:
-        if hasattr(type(values), "columns"):
-            raise TypeError(f"{what} takes numbers; {type(values).__name__} was given")
-        array = array_of(values, what, "takes numbers")
-        if array.dtype.kind not in "biufO":
-            raise TypeError(f"{what} takes numbers; an array of {array.dtype} was given")
-        if isinstance(array, np.ma.MaskedArray):
-            array, missing = np.ma.getdata(array).reshape(-1), np.ma.getmaskarray(array).reshape(-1)
-            return np.where(missing, np.zeros((), array.dtype), array), missing
-        array = array.reshape(-1)
-        if array.dtype.kind == "f":
-            return array, np.isnan(array)
-        if array.dtype.kind != "O":
-            return array, np.zeros(len(array), dtype=bool)
-        given = array.tolist()
-    missing = np.array([_is_missing(value) for value in given], dtype=bool)
-    kept = [0 if none else value for value, none in zip(given, missing, strict=True)]
-    array = array_of(kept, what, "takes numbers")
-    if array.ndim != 1:
-        raise TypeError(f"{what} takes numbers; lists of them were given")
+def _each(values: list[Any], convert: Callable[[Any], int | None], drop: bool) -> tuple[Places, npt.NDArray[np.bool_]]:
+    """Elements one by one as integers, and which have none. What is no value is an error, or has none with `drop`."""
+    found, none = np.zeros(len(values), dtype=np.int64), np.zeros(len(values), dtype=bool)
+    for position, value in enumerate(values):
+        try:
+            number = convert(value)
+        except (TypeError, ValueError) as error:
+            if not drop:
+                kind = TypeError if isinstance(error, TypeError) else ValueError
+                raise kind(f"{error} at position {position}") from None
+            number = None
+        if number is None:
+            none[position] = True
+        else:
+            found[position] = number
+    return found, none
+
+
+def _texts(values: Any) -> list[Any] | None:
+    """The elements of a column of text, some of which may be missing; None for another."""
+    if not hasattr(type(values), "__array__"):
+        return None
+    array = array_of(values, "times", "must be times")
+    if array.ndim == 0 or array.dtype.kind not in "UTO":
+        return None
+    given = list(array.ravel().tolist())
+    return given if all(isinstance(value, str) or _is_missing(value) for value in given) else None
+
+
+def _filled(values: Any) -> tuple[npt.NDArray[Any], npt.NDArray[np.bool_]] | None:
+    """A column of pyarrow, Polars or pandas that has nulls, with zeros for them: numpy makes floats of its integers."""
+    nulls = getattr(values, "null_count", 0)
+    nulls = nulls() if callable(nulls) else nulls
+    dtype = getattr(values, "dtype", None)
+    if isinstance(nulls, int) and nulls:
+        missing = np.asarray(values.is_null())
+        kept = np.asarray(values.drop_null() if hasattr(values, "drop_null") else values.drop_nulls())
+    elif not isinstance(dtype, np.dtype) and hasattr(values, "isna") and not hasattr(type(values), "columns"):
+        missing = np.asarray(values.isna())
+        if not missing.any():
+            return None
+        kept = np.asarray(values[~missing]).astype(getattr(dtype, "numpy_dtype", object))
+    else:
+        return None
+    if not len(kept) and "null" in str(getattr(values, "type", dtype)).lower():
+        kept = np.zeros(0)
+    array = np.zeros(len(missing), dtype=kept.dtype)
+    array[~missing] = kept
     return array, missing
 
 
-def _numbers(values: Any, what: str) -> npt.NDArray[np.float64]:
-    array, missing = _array(values, what)
-    if array.dtype.kind == "O" and all(isinstance(value, int | float) for value in array):
-        array = np.array([number(value, f"a value of {what}") for value in array])
+def _array(values: Any, what: str) -> tuple[npt.NDArray[Any], npt.NDArray[np.bool_]]:
+    """A column of numbers of one type, with zeros for what is missing, and what is: so integers stay integers."""
+    if hasattr(type(values), "columns"):
+        raise TypeError(f"{what} takes numbers; {type(values).__name__} was given")
+    filled = _filled(values)
+    array = array_of(values, what, "takes numbers") if filled is None else filled[0]
+    if array.dtype.kind == "O":
+        # The nullable types of pandas.
+        array = array.astype(getattr(getattr(values, "dtype", None), "numpy_dtype", object))
     if array.dtype.kind not in "iuf" and array.size:
         raise TypeError(f"{what} takes numbers; an array of {array.dtype} was given")
-    with np.errstate(over="ignore"):
-        return np.where(missing, math.nan, array.astype(np.float64))
+    if isinstance(array, np.ma.MaskedArray):
+        array, missing = np.ma.getdata(array).reshape(-1), np.ma.getmaskarray(array).reshape(-1)
+        return np.where(missing, np.zeros((), array.dtype), array), missing
+    array = array.reshape(-1)
+    missing = np.zeros(len(array), dtype=bool) if filled is None else filled[1]
+    return array, missing | np.isnan(array) if array.dtype.kind == "f" else missing
+
+
+def _numbers(values: Any, what: str, drop: bool) -> npt.NDArray[np.float64]:
+    """As floats; NaN for what is none."""
+    listed = _elements(values)
+    if listed is None:
+        array, missing = _array(values, what)
+        with np.errstate(over="ignore"):
+            return np.where(missing, math.nan, array.astype(np.float64))
+    found = np.full(len(listed), math.nan)
+    if set(map(type, listed)) <= {int, float}:
+        with suppress(OverflowError):
+            return np.fromiter(listed, dtype=np.float64, count=len(listed))
+    for position, value in enumerate(listed):
+        element = unwrapped(value)
+        if is_no_number(element) or not isinstance(element, int | float | np.integer | np.floating):
+            if drop or _is_missing(element):
+                continue
+            raise TypeError(f"{what} takes numbers; {type(element).__name__} was given at position {position}")
+        found[position] = number(element, f"a value of {what}")
+    return found
 
 
 def _number(value: Any, what: str) -> float:

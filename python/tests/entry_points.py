@@ -242,6 +242,7 @@ def _rows_of_budgets() -> None:
     row("Budget.__radd__", "value", "budget", lambda _, v: implemented(budget.__radd__(v)), fg.Gdp(1.0))
     row("total", "items", "items", lambda _, v: fg.total(fg.Zcdp(0.5), v), fg.Gdp(1.0), names="total")
     row("total", "items", "items", lambda _, v: fg.total(*v), [fg.Gdp(1.0)], names=".*")
+    row("total", "unit", "text or None", lambda _, v: fg.total(fg.Zcdp(0.5), unit=v), "a person")
 
 
 COMPARED: dict[str, Any] = {
@@ -423,7 +424,8 @@ def _rows_of_ranges() -> None:
                 good = [POINTS[name]] * 2
                 row(where, "points", f"{takes} of one axis", call, good, name, names="axis|times?")
             row(where, "points", "points", call, [(1, "a"), (2, "b")], "axes", names="points?|axis|axes|values")
-            row(where, "points", "points", call, [(1, "a")], "dropping axes", names="points?|axis|axes|values")
+            # Of a point each value that is none is left out.
+            row(where, "points", "anything", call, [(1, "a")], "dropping axes", names="points?|axis|axes|values")
             part: Call = lambda s, v: s.update((v, ["a", "b", "c"]))  # noqa: E731
             row(where, "points", "whole numbers", part, [1, 0, 2], "axes", names="axis")
             part = lambda s, v: s.update({"i": [1, 0, 2], "s": v})  # noqa: E731
@@ -557,6 +559,8 @@ def _rows_of_axes() -> None:
             [good] * 3,
             names=what,
         )
+        call: Call = lambda _, v, k=known, g=good: k.index([g], invalid=v)  # noqa: E731
+        row(f"{name}.index", "invalid", "word", call, "drop")
         row(f"{name}.bound", "value", one, lambda _, v, k=known: k.bound(v), good, names=what)
         row(f"{name}.label", "place", "integer", lambda _, v, k=known: k.label(v), 1)
         row(f"{name}.key", "place", "integer", lambda _, v, k=known: k.key(v), 1)
@@ -578,7 +582,13 @@ def _rows_of_axes() -> None:
         good = {"size": 2, "name": "n"}.get(parameter, True)
         bare = {"size": 3, "name": None, "underflow": True, "overflow": True}
         row("Axis", parameter, what, with_one(Bare, bare, parameter), good, names="bins")
-    for method, parameter in (("index", "values"), ("bound", "value"), ("label", "place"), ("key", "place")):
+    for method, parameter in (
+        ("index", "values"),
+        ("index", "invalid"),
+        ("bound", "value"),
+        ("label", "place"),
+        ("key", "place"),
+    ):
         # Abstract: each kind of axis has its own.
         row(f"Axis.{method}", parameter, "anything", lambda _, v: None, None)
 
@@ -589,7 +599,7 @@ class Bare(fg.axis.Axis):
     edges = property(lambda self: range(self.size + 1))
     _identity = property(lambda self: (self.size,))
 
-    def index(self, values: Any) -> Any:
+    def index(self, values: Any, *, invalid: str = "raise") -> Any:
         return np.zeros(len(values), dtype=np.int64)
 
     def bound(self, value: Any) -> int:
@@ -626,7 +636,8 @@ def _rows_of_ticks() -> None:
 
 
 def _rows_of_replays() -> None:
-    frame = {"t": [DAY, "2020-01-03"], "k": [1, 2], "w": [1, 1], "x": ["2020-01-04", None]}
+    # Columns of a type: of lists each element has one, and keys of other kinds are no mistake.
+    frame = {"t": [DAY, "2020-01-03"], "k": np.array([1, 2]), "w": [1, 1], "x": ["2020-01-04", None]}
     base: dict[str, Any] = {"frame": frame, "ticks": TICKS, "time": "t"}
     takes: dict[str, tuple[str, Any]] = {
         "frame": ("frame", frame),
@@ -660,6 +671,8 @@ def _rows_of_replays() -> None:
     row("replay", "keys", "listed keys", call, [1, 2], "new sketch")
     call = lambda s, v: fg.replay(structures=s, key="k", keys=[1, 2], top=v, **base)  # noqa: E731
     row("replay", "top", "integer or None", call, 1, "new sketch")
+    call = lambda s, v: fg.replay(structures=s, key="k", keys=[1, 2], top=1, confidence=v, **base)  # noqa: E731
+    row("replay", "confidence", "number or None", call, 0.5, "new sketch")
     call = lambda s, v: fg.replay(structures=s, key="k", boxes=v, **base)  # noqa: E731
     row("replay", "boxes", "list of boxes", call, [(0, 2), (1, 3)], "new range", names="box|corner")
     call = lambda s, v: fg.replay(structures=s, key="k", boxes=[(0, v)], **base)  # noqa: E731
@@ -670,7 +683,7 @@ def _rows_of_replays() -> None:
         )
         names = "columns?|frame|table|keys|weights"
         row("replay", "frame", "table column", call, frame[parameter], "new sketch", names=names)
-    feed = {"structure": None, "key": None, "weight": None, "keys": None, "boxes": None, "top": None}
+    feed = {"structure": None, "key": None, "weight": None, "keys": None, "boxes": None, "top": None, "confidence": 0.5}
     for parameter in feed:
         # A feed is checked where it is used; see the rows of replay.
         row("Feed", parameter, "anything", with_one(fg.Feed, feed, parameter), None)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import importlib
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,6 +21,15 @@ Integers = npt.NDArray[np.int64]
 
 #: Argument errors that the documentation names; every fastgame error derives from one of these or FastgameError.
 DOCUMENTED = (ValueError, TypeError, OverflowError, fg.FastgameError)
+
+
+def example(name: str) -> Any:
+    """A module of examples/, which is no package."""
+    sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "examples"))
+    try:
+        return importlib.import_module(name)
+    finally:
+        del sys.path[0]
 
 
 def tiny_noise(bound: float = 1.0) -> fg.Zcdp:

@@ -89,7 +89,14 @@ ODD_TEXTS["times"] += [
     *["2026-01-03 25:00", "2026-01-03 23:60", "2026-01-03 23:59:60", "0000-01-01", "0001-01-01", "9999-12-31 23:59"],
     *["10000-01-01", "+10000-01-01", "-0001-01-01", "1677-09-21", "2262-04-12", "2300-01-01 00:00:00.000000001"],
     *["26-01-03", "2026-1-3", "2026/01/03", "03.01.2026", "2026-01-03 9:30", "1767427200", "1767427200000", "now"],
-    *[" 2026-01-03", "2026-01-03 ", "2026-01-03\t", "2026-01-03  09:30", "2026-01-03\u00a009:30", "2026-01-03 09:30 PM"],
+    *[
+        " 2026-01-03",
+        "2026-01-03 ",
+        "2026-01-03\t",
+        "2026-01-03  09:30",
+        "2026-01-03\u00a009:30",
+        "2026-01-03 09:30 PM",
+    ],
     # The edges of the clock.
     *["2025-12-31 23:59:59.999999", "2026-01-01", "2026-01-08 23:59:59.999999", "2026-01-09"],
     # As a number, and cut off.
@@ -97,9 +104,43 @@ ODD_TEXTS["times"] += [
 ]
 ODD_TEXTS["names"] += [
     # Keys that are nearly listed ones.
-    *["a", "a ", " a", "A", "a\u0000", "\u0000", "a\u0000b", "а", "é", "e\u0301", "\u00e9", "\ufeffa", "\u200b", "\U0001f600"],
+    *[
+        "a",
+        "a ",
+        " a",
+        "A",
+        "a\u0000",
+        "\u0000",
+        "a\u0000b",
+        "а",
+        "é",
+        "e\u0301",
+        "\u00e9",
+        "\ufeffa",
+        "\u200b",
+        "\U0001f600",
+    ],
     # What means something to a parser.
-    *['"', '""', '"a', 'a"', 'a"b', '"a"', "'", "a,b", ",", ";", "a\tb", "#", "\\", "\\n", "a\nb", "a\r\nb", "\r", "\n"],
+    *[
+        '"',
+        '""',
+        '"a',
+        'a"',
+        'a"b',
+        '"a"',
+        "'",
+        "a,b",
+        ",",
+        ";",
+        "a\tb",
+        "#",
+        "\\",
+        "\\n",
+        "a\nb",
+        "a\r\nb",
+        "\r",
+        "\n",
+    ],
     *["{", "}", "[]", "{}", "null\n", "\u2028", "\x1a", "\x7f", "\x85", "x" * 5000],
     # Half of a pair: no UTF-8.
     *["\ud800", "a\udfff"],
@@ -129,7 +170,12 @@ ODD_VALUES: Values = [
     *[dt.datetime.min.replace(tzinfo=_UTC), dt.datetime.max.replace(tzinfo=dt.timezone(-dt.timedelta(hours=12)))],
     *[dt.date.min, dt.date.max, dt.time(9, 30), dt.timedelta(days=1), np.timedelta64(1, "D")],
     *[np.datetime64("2026-01-03"), np.datetime64("2026-01-03T09:30"), np.datetime64("2026-01-03T09:30:00.1", "ns")],
-    *[np.datetime64("2026", "Y"), np.datetime64("10000-01-01"), np.datetime64("-9999-01-01"), np.datetime64(2**62, "us")],
+    *[
+        np.datetime64("2026", "Y"),
+        np.datetime64("10000-01-01"),
+        np.datetime64("-9999-01-01"),
+        np.datetime64(2**62, "us"),
+    ],
     *[pd.Timestamp("2026-01-03 09:30"), pd.Timestamp("2026-01-03 09:30", tz="UTC"), pd.Timestamp.max],
     *[pd.Timestamp("2026-01-03 23:59:59.999999999"), pd.Period("2026-01-03", "D"), pd.Timedelta(1, "D")],
     # Text and bytes of other makes.
@@ -141,38 +187,155 @@ ODD_VALUES: Values = [
 
 #: Cells of CSV as they are written.
 ODD_CELLS: Values = [
-    *map(Raw, [b'"', b'""', b'"""', b'""""', b'"a', b'a"', b'"a"', b'"a"b', b'"a""b"', b'"a" ', b' "a"', b'a"b"', b"'a'"]),
+    *map(
+        Raw, [b'"', b'""', b'"""', b'""""', b'"a', b'a"', b'"a"', b'"a"b', b'"a""b"', b'"a" ', b' "a"', b'a"b"', b"'a'"]
+    ),
     *map(Raw, [b'"a,b"', b'"a,b', b"a,b", b",", b",,,", b'",', b',"', b'"1"', b'"2026-01-03 09:30"', b'""1""', b'\\"']),
-    *map(Raw, [b"\0", b"a\0", b"\xff", b'"\xff', b"\xff,\xff", b"\xef\xbb\xbf", b"\xef\xbb\xbfa", b"\xc3\x28", b"\xfe\xff"]),
-    *map(Raw, [b"x" * 3000, b'"' * 301, b"," * 300, b'"' + b"y" * 3000, b"\x1a", b"\x0b", b"\x0c", b"\x1c", b"\xc2\x85"]),
+    *map(
+        Raw,
+        [b"\0", b"a\0", b"\xff", b'"\xff', b"\xff,\xff", b"\xef\xbb\xbf", b"\xef\xbb\xbfa", b"\xc3\x28", b"\xfe\xff"],
+    ),
+    *map(
+        Raw, [b"x" * 3000, b'"' * 301, b"," * 300, b'"' + b"y" * 3000, b"\x1a", b"\x0b", b"\x0c", b"\x1c", b"\xc2\x85"]
+    ),
     *map(Raw, [b"\xe2\x80\xa8", b"#", b"\t", b";", b'"\t"', b'"a"\t']),
 ]
 
 #: Lines of CSV as they are.
 ODD_CSV_LINES: Values = [
-    *map(Line, [b"", b" ", b",", b",,", b",,,,,,,,,,,,", b'"', b'""', b'"""', b"\0", b"\xff", b"\xef\xbb\xbf", b"\t", b"#"]),
-    *map(Line, [b"2026-01-03 09:30", b'"2026-01-03 09:30', b'2026-01-03 09:30,"', b'2026-01-03 09:30,"/home', b"zz" * 2000]),
-    *map(Line, [b"2026-01-03 09:30,a,1,1,1,1,1,1,1,1", b"2026-01-03 09:30,\xff,1,1,1,1,1,1,1", b'"\xff,', b"'", b"time,key"]),
-    *map(Line, [b'2026-01-03 09:30,a,"1', b'","', b'",",",",",",",', b"\xff,\xff,\xff,\xff,\xff,\xff,\xff", b"\x1a", b'"a" "b",']),
+    *map(
+        Line,
+        [b"", b" ", b",", b",,", b",,,,,,,,,,,,", b'"', b'""', b'"""', b"\0", b"\xff", b"\xef\xbb\xbf", b"\t", b"#"],
+    ),
+    *map(
+        Line,
+        [b"2026-01-03 09:30", b'"2026-01-03 09:30', b'2026-01-03 09:30,"', b'2026-01-03 09:30,"/home', b"zz" * 2000],
+    ),
+    *map(
+        Line,
+        [b"2026-01-03 09:30,a,1,1,1,1,1,1,1,1", b"2026-01-03 09:30,\xff,1,1,1,1,1,1,1", b'"\xff,', b"'", b"time,key"],
+    ),
+    *map(
+        Line,
+        [
+            b'2026-01-03 09:30,a,"1',
+            b'","',
+            b'",",",",",",",',
+            b"\xff,\xff,\xff,\xff,\xff,\xff,\xff",
+            b"\x1a",
+            b'"a" "b",',
+        ],
+    ),
 ]
 
 #: Values of JSON as they are written, whether or not they may be.
 ODD_JSON: Values = [
-    *map(Raw, [b"", b"null", b"true", b"false", b"NaN", b"Infinity", b"-Infinity", b"1e400", b"-1e400", b"1e-400", b"-0"]),
-    *map(Raw, [b"-0.0", b"1.0", b"1.5", b"1e0", b"10e-1", b"+1", b"01", b"0x1", b".5", b"1.", b"9" * 30, b"9" * 5000, b"1_0"]),
-    *map(Raw, [b"9007199254740993", b"9007199254740993.0", b"9223372036854775808", b"-9223372036854775809", b"1.2e18", b"4"]),
-    *map(Raw, [b"[]", b"[1]", b"{}", b'{"a": 1}', b"[" * 200 + b"]" * 200, b'{"a":' * 200 + b"1" + b"}" * 200, b"[[null]]"]),
-    *map(Raw, [b'"\\ud800"', b'"\\ud83d\\ude00"', b'"\\u0000"', b'"\\u0061"', b'"a\\nb"', b'"\\x61"', b'"a', b'a"', b"'a'", b"a"]),
-    *map(Raw, [b'"\xff"', b'"\xed\xa0\x80"', b'"a\0b"', b'"a\tb"', b'"\xef\xbb\xbfa"', b'"a", "time": "2026-01-03"', b'"a" /**/']),
-    *map(Raw, [b'"a"}, {"a": 1', b'"a"} {"a": 1', b'"a"}}', b'"' + b"x" * 3000 + b'"', b'"a",', b'"' + b"\\" * 301 + b'"']),
+    *map(
+        Raw, [b"", b"null", b"true", b"false", b"NaN", b"Infinity", b"-Infinity", b"1e400", b"-1e400", b"1e-400", b"-0"]
+    ),
+    *map(
+        Raw,
+        [b"-0.0", b"1.0", b"1.5", b"1e0", b"10e-1", b"+1", b"01", b"0x1", b".5", b"1.", b"9" * 30, b"9" * 5000, b"1_0"],
+    ),
+    *map(
+        Raw,
+        [b"9007199254740993", b"9007199254740993.0", b"9223372036854775808", b"-9223372036854775809", b"1.2e18", b"4"],
+    ),
+    *map(
+        Raw,
+        [b"[]", b"[1]", b"{}", b'{"a": 1}', b"[" * 200 + b"]" * 200, b'{"a":' * 200 + b"1" + b"}" * 200, b"[[null]]"],
+    ),
+    *map(
+        Raw,
+        [
+            b'"\\ud800"',
+            b'"\\ud83d\\ude00"',
+            b'"\\u0000"',
+            b'"\\u0061"',
+            b'"a\\nb"',
+            b'"\\x61"',
+            b'"a',
+            b'a"',
+            b"'a'",
+            b"a",
+        ],
+    ),
+    *map(
+        Raw,
+        [
+            b'"\xff"',
+            b'"\xed\xa0\x80"',
+            b'"a\0b"',
+            b'"a\tb"',
+            b'"\xef\xbb\xbfa"',
+            b'"a", "time": "2026-01-03"',
+            b'"a" /**/',
+        ],
+    ),
+    *map(
+        Raw,
+        [b'"a"}, {"a": 1', b'"a"} {"a": 1', b'"a"}}', b'"' + b"x" * 3000 + b'"', b'"a",', b'"' + b"\\" * 301 + b'"'],
+    ),
 ]
 
 #: Lines of JSON as they are.
 ODD_JSON_LINES: Values = [
-    *map(Line, [b"", b" ", b"null", b"true", b"1", b'"a"', b"[]", b"{}", b"{", b"}", b"[", b"]", b"{}{}", b"[{}]", b"{},", b","]),
-    *map(Line, [b'{"time": "2026-01-03 09:30"}', b'{"time": "2026-01-03 09:30"', b'{"time": {"time": 1}}', b'{"time": 1, "time": 2}']),
-    *map(Line, [b'{"x": 1} {"x": 2}', b"\0", b"\xff", b"\xef\xbb\xbf{}", b'{"\xff": 1}', b'{"\\ud800": 1}', b"{" * 300, b"// a"]),
-    *map(Line, [b'{"a":' * 5000, b"[" * 20000, b'{"z": "' + b"x" * 3000 + b'"}', b"{'time': 1}", b'"', b'"{"', b"{}\x0b", b"\x0c"]),
+    *map(
+        Line,
+        [
+            b"",
+            b" ",
+            b"null",
+            b"true",
+            b"1",
+            b'"a"',
+            b"[]",
+            b"{}",
+            b"{",
+            b"}",
+            b"[",
+            b"]",
+            b"{}{}",
+            b"[{}]",
+            b"{},",
+            b",",
+        ],
+    ),
+    *map(
+        Line,
+        [
+            b'{"time": "2026-01-03 09:30"}',
+            b'{"time": "2026-01-03 09:30"',
+            b'{"time": {"time": 1}}',
+            b'{"time": 1, "time": 2}',
+        ],
+    ),
+    *map(
+        Line,
+        [
+            b'{"x": 1} {"x": 2}',
+            b"\0",
+            b"\xff",
+            b"\xef\xbb\xbf{}",
+            b'{"\xff": 1}',
+            b'{"\\ud800": 1}',
+            b"{" * 300,
+            b"// a",
+        ],
+    ),
+    *map(
+        Line,
+        [
+            b'{"a":' * 5000,
+            b"[" * 20000,
+            b'{"z": "' + b"x" * 3000 + b'"}',
+            b"{'time': 1}",
+            b'"',
+            b'"{"',
+            b"{}\x0b",
+            b"\x0c",
+        ],
+    ),
 ]
 
 
@@ -371,10 +534,20 @@ def _relation(table: pa.Table) -> Any:
 
 DOORS = {
     "csv": Door(
-        TEXT_KINDS, _in_csv, lambda columns, at: _csv_file(columns, at / "rows.csv"), "command", ODD_CELLS, ODD_CSV_LINES
+        TEXT_KINDS,
+        _in_csv,
+        lambda columns, at: _csv_file(columns, at / "rows.csv"),
+        "command",
+        ODD_CELLS,
+        ODD_CSV_LINES,
     ),
     "csv.gz": Door(
-        TEXT_KINDS, _in_csv, lambda columns, at: _csv_file(columns, at / "rows.csv.gz"), "command", ODD_CELLS, ODD_CSV_LINES
+        TEXT_KINDS,
+        _in_csv,
+        lambda columns, at: _csv_file(columns, at / "rows.csv.gz"),
+        "command",
+        ODD_CELLS,
+        ODD_CSV_LINES,
     ),
     "json lines": Door(
         {name: kind for name, kind in ANY_KINDS.items() if name in ("text", "whole", "float")},
@@ -398,7 +571,9 @@ DOORS = {
         PANDAS_KINDS, _in_pandas, lambda columns, at: [pd.DataFrame(block) for block in _blocks(columns)], "replay"
     ),
     "dict of lists": Door(ANY_KINDS, lambda values, kind: values, lambda columns, at: columns, "replay"),
-    "dicts of lists": Door(ANY_KINDS, lambda values, kind: values, lambda columns, at: list(_blocks(columns)), "replay"),
+    "dicts of lists": Door(
+        ANY_KINDS, lambda values, kind: values, lambda columns, at: list(_blocks(columns)), "replay"
+    ),
     "dict of arrays": Door(NUMPY_KINDS, _in_numpy, lambda columns, at: columns, "replay"),
     "list": Door(ANY_KINDS, lambda values, kind: values, lambda columns, at: columns, "update"),
     "numpy": Door(NUMPY_KINDS, _in_numpy, lambda columns, at: columns, "update"),
@@ -734,7 +909,9 @@ def given(setting: Setting, rows: Sequence[Row], folder: Path) -> Any:
     door = DOORS[setting.door]
     try:
         columns = {
-            name: door.hold([one[name] for one in rows], kind._replace(type=_zoned(kind.type)) if setting.zoned else kind)
+            name: door.hold(
+                [one[name] for one in rows], kind._replace(type=_zoned(kind.type)) if setting.zoned else kind
+            )
             for name, kind in setting.columns.items()
         }
         return door.made(columns, folder)
@@ -814,7 +991,10 @@ def _by_command(setting: Setting, path: str, folder: Path) -> Outcome:
         options[options.index("keys.csv")] = str(folder / "keys.csv")
         keys = setting.keys()
         names = ("key", "part") if isinstance(keys, tuple) else ("key",)
-        listed = {name: _in_csv(list(part), Kind("text")) for name, part in zip(names, keys if len(names) > 1 else [keys], strict=True)}
+        listed = {
+            name: _in_csv(list(part), Kind("text"))
+            for name, part in zip(names, keys if len(names) > 1 else [keys], strict=True)
+        }
         _csv_file(listed, folder / "keys.csv")
     if command == "range":
         texts = [_box_text(box) for box in sink.feed(setting)["boxes"]]
@@ -856,7 +1036,9 @@ def run_command(arguments: Sequence[str]) -> tuple[int, str, str]:
 def _of_rows(sink: Sink, count: int, columns: dict[str, Values], said: Any) -> Outcome:
     """Releases as a row a step; ranks stand in any order, and errors that are computed of releases differ."""
     left_out = {"value", "rank", *(() if sink.linear else ("std", "std_of_rows"))}
-    labels = list(zip(*([str(value) for value in columns[name]] for name in columns if name not in left_out), strict=True))
+    labels = list(
+        zip(*([str(value) for value in columns[name]] for name in columns if name not in left_out), strict=True)
+    )
     order = sorted(range(count), key=lambda place: labels[place]) if "rank" in columns else list(range(count))
     labels, values = [labels[place] for place in order], [columns["value"][place] for place in order]
     steps = len(set(columns["time"]))
@@ -972,7 +1154,9 @@ def odds_of(setting: Setting, count: int, chosen: random.Random, folder: Path) -
 
 def is_counted(setting: Setting) -> bool:
     """Whether rows in which nothing is odd are counted in a cell of their own that is released."""
-    if setting.zoned and any(name in FAMILIES["times"] and kind.form == "date" for name, kind in setting.columns.items()):
+    if setting.zoned and any(
+        name in FAMILIES["times"] and kind.form == "date" for name, kind in setting.columns.items()
+    ):
         return False
     by = DOORS[setting.door].by
     keys = {kind.form for name, kind in setting.columns.items() if name in ("key", "part")}

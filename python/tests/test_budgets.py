@@ -13,6 +13,9 @@ from typing import Any
 import numpy as np
 import pytest
 from helpers import raised_by
+from hypothesis import given as given_by
+from hypothesis import settings
+from hypothesis import strategies as st
 from scipy import special
 
 import fastgame as fg
@@ -130,6 +133,70 @@ def test_budgets_of_every_kind_add_up_to_the_sum_of_rho() -> None:
             assert isinstance(both, fg.Zcdp)
             assert both.rho == pytest.approx(one.rho + other.rho, rel=1e-12)
             assert fg.total(one, other) == both
+
+
+def test_a_thousand_tenths_are_no_less_than_a_hundred() -> None:
+    assert fg.total(*[fg.PureDp(0.1)] * 1000).epsilon(0) == math.nextafter(100, math.inf)
+    assert fg.total(*[fg.Zcdp(0.1)] * 10).rho == math.nextafter(1, math.inf)
+    assert sum([fg.PureDp(0.1)] * 999, fg.PureDp(0.1)).epsilon(0) >= 100
+
+
+LOSSES = st.floats(1e-100, 0.5) | st.floats(0.01, 10).map(lambda loss: round(loss, 2))
+
+
+@settings(max_examples=300, deadline=None)
+@given_by(st.lists(LOSSES, min_size=1, max_size=60))
+def test_sums_are_the_exact_ones_rounded_up(losses: list[float]) -> None:
+    # Rejects sums to nearest, and sums that are rounded up at each term.
+    for kind in (fg.Zcdp, fg.PureDp):
+        budgets: list[Any] = [kind(loss) for loss in losses]
+        for terms, found in [(losses, fg.total(*budgets)), (losses[-2:], sum(budgets[-2:-1], budgets[-1]))]:
+            value = found.rho if kind is fg.Zcdp else found.target_epsilon
+            assert Fraction(value) >= sum(map(Fraction, terms)) > Fraction(math.nextafter(value, 0))
+
+
+@settings(max_examples=100, deadline=None)
+@given_by(st.lists(st.tuples(st.sampled_from([fg.Zcdp, fg.Gdp, fg.PureDp]), LOSSES), min_size=2, max_size=20))
+def test_mixed_sums_are_those_of_their_rho_rounded_up(items: list[tuple[Any, float]]) -> None:
+    budgets = [fg.Zcdp(1.0), *(kind(loss) for kind, loss in items)]
+    exact = sum(Fraction(budget.rho) for budget in budgets)
+    found = fg.total(*budgets).rho
+    assert Fraction(found) >= exact > Fraction(math.nextafter(found, 0))
+
+
+def test_a_total_of_different_units_needs_the_unit_that_all_protect() -> None:
+    row = fg.ContinualCounter(horizon=4, privacy=fg.Zcdp(0.25))
+    other = fg.ContinualVector(3, horizon=4, privacy=fg.Zcdp(0.5))
+    ten = fg.RangeCounter(shape=4, horizon=4, privacy=fg.Zcdp(0.25), contributions=10)
+    life = fg.JoinSize(width=32, horizon=4, privacy=fg.Zcdp(0.25), protect="lifetime")
+    lives = fg.CountSketch(width=16, horizon=4, privacy=fg.Zcdp(0.25), protect="lifetime", contributions=10)
+    budget = fg.Zcdp(1.0)
+    assert fg.total(row, other, budget) == fg.Zcdp(1.75)
+    assert fg.total(ten, budget, ten) == fg.Zcdp(1.5)
+    for given, words in [
+        ((row, ten), "a ContinualCounter protects a row; a RangeCounter protects 10 rows)"),
+        ((row, budget, life), "a ContinualCounter protects a row; a JoinSize protects a row, its deletion included)"),
+        (
+            (budget, ten, row, lives),
+            "a RangeCounter protects 10 rows; a ContinualCounter protects a row; a CountSketch protects 10 rows, "
+            "their deletions included)",
+        ),
+    ]:
+        with pytest.raises(fg.IncompatibleError, match="different ones") as error:
+            fg.total(*given)
+        assert words in str(error.value) and "unit=" in str(error.value)
+        named = fg.total(*given, unit="a visitor: at most 10 visits and 2 orders")
+        assert named.rho == sum(item.rho if isinstance(item, fg.Budget) else item.privacy.rho for item in given)
+    assert fg.total(row, unit="a row") == fg.total(row) and fg.total(budget, unit="a row") == budget
+    assert fg.total(row, ten, unit="a person") == fg.Zcdp(0.5)
+
+
+@pytest.mark.parametrize("given", ["", "  ", 3, b"a row", ["a row"]])
+def test_a_unit_is_text_that_says_something(given: Any) -> None:
+    row = fg.ContinualCounter(horizon=4, privacy=fg.Zcdp(0.25))
+    for item in (row, row.privacy):
+        with pytest.raises(ValueError if isinstance(given, str) else TypeError, match=r"unit must .* given"):
+            fg.total(item, unit=given)
 
 
 def test_total_takes_budgets_and_structures() -> None:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import importlib
-import sys
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from helpers import example
 
 import fastgame as fg
 
@@ -47,19 +45,10 @@ def test_the_intervals_of_sketches_cover_the_flights_as_often_as_they_say(what: 
     assert 0.93 <= np.mean(covered) <= 0.98, covered
 
 
-def part_of_the_demo(name: str) -> Any:
-    """A module of examples/, which is no package."""
-    sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "examples"))
-    try:
-        return importlib.import_module(name)
-    finally:
-        del sys.path[0]
-
-
 @pytest.fixture(scope="module")
 def demo() -> Any:
     """The part of the demo on delays, examples/delays.py."""
-    return part_of_the_demo("delays")
+    return example("delays")
 
 
 @pytest.fixture(scope="module")
@@ -153,7 +142,7 @@ def test_quantiles_of_the_demo_are_off_by_no_more_than_the_error_in_rank(flights
 @pytest.fixture(scope="module")
 def joins() -> Any:
     """The part of the demo on joins, examples/joins.py."""
-    return part_of_the_demo("joins")
+    return example("joins")
 
 
 #: Each join of the demo: its budget there, its size, its second moments.

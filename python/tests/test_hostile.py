@@ -589,7 +589,7 @@ TAKES: dict[str, set[str]] = {
     "numbers": _REALS | _NO_BIN,
     "whole numbers": _REALS | _NO_BIN,
     "times": {"time", "times", "texts with None", "time 0-d", "no time", "text", "texts", "none", "with None", "only None", "masked times",
-              "empty", "empty array", "no rows", "empty bools"},
+              "masked texts", "empty", "empty array", "no rows", "empty bools"},
     "texts": {"text", "texts", "text 0-d", "none", "no time", "masked times", "texts with None", "only None", "masked texts", "empty",
               "empty array", "no rows", "empty bools"},
     "number": {"int", "real"},
@@ -885,7 +885,7 @@ def test_an_axis_that_lies_gives_no_nonsense() -> None:
             fg.RangeCounter(axes=[axis, axis], horizon=8, privacy=tiny_noise())
     for places in (np.array([9]), np.array([-5]), np.array([0.5]), np.array([True]), ["a"], None, 7):
         axis = entry_points.Bare(3, None, False, False)
-        axis.__dict__["index"] = lambda _, p=places: p
+        axis.__dict__["index"] = lambda _, p=places, **_more: p
         counter = fg.RangeCounter(axes=[axis], horizon=8, privacy=tiny_noise(), hash_seed=1, insecure_seed=1)
         try:
             counter.update([1])

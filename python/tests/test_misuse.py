@@ -311,10 +311,11 @@ def test_messages_show_no_counter_and_no_noise() -> None:
 
 @pytest.mark.parametrize("name", ["rho", "epsilon", "seed", "max_norm", "Horizon", "sizes", ""])
 def test_an_unknown_keyword_is_named_beside_those_that_are_known(name: str) -> None:
+    hint = r" \(did you mean \"horizon\"\?\)" if name == "Horizon" else ""
     for make in [fg.ContinualCounter, fg.ContinualCounter.plan]:
         given: Any = {name: 1}
         with pytest.raises(
-            TypeError, match=rf"no argument \"{name}\"; the keyword arguments are max_weight and horizon, "
+            TypeError, match=rf"no argument \"{name}\"{hint}; the keyword arguments are max_weight and horizon, "
         ):
             make(horizon=8, privacy=PRIVACY, **given)
 
@@ -503,3 +504,54 @@ def test_the_class_of_a_structure_cannot_be_changed() -> None:
     for other in [fg.CountSketch, fg.ContinualCounter, fg.RangeCounter]:
         with pytest.raises(TypeError, match="layout differs"):
             join.__class__ = other
+
+
+#: Without what its types say of words.
+UNTYPED: Any = fg
+YEAR: dict[str, Any] = {"horizon": 8, "privacy": fg.Zcdp(1.0)}
+
+
+@pytest.mark.parametrize(
+    ("call", "nearest"),
+    [
+        (lambda: UNTYPED.ContinualCounter(horizn=8, privacy=UNTYPED.Zcdp(1.0)), "horizon"),
+        (lambda: UNTYPED.ContinualCounter(**YEAR, Max_weight=2), "max_weight"),
+        (lambda: UNTYPED.ContinualVector(4, **YEAR, max_nrom=2.0), "max_norm"),
+        (lambda: UNTYPED.CountSketch(**YEAR, widht=16), "width"),
+        (lambda: UNTYPED.RangeCounter(**YEAR, axis=[]), "axes"),
+        (lambda: UNTYPED.RangeCounter(**YEAR, shape=4, contribution=3), "contributions"),
+        (lambda: UNTYPED.RangeCounter.suggest(**YEAR, points=9, shape=4, hashseed=3), "hash_seed"),
+        (lambda: UNTYPED.JoinSize.plan(**YEAR, buffer=3), "buffers"),
+        (lambda: UNTYPED.RawSketch(width=16, dept=3), "depth"),
+        (lambda: UNTYPED.ContinualCounter(**YEAR, mechanism="bllt"), "blt"),
+        (lambda: UNTYPED.ContinualCounter(**YEAR, mechanism="Tree"), "tree"),
+        (lambda: UNTYPED.ContinualCounter(**YEAR, mechanism="tree_paper"), "tree-paper"),
+        (lambda: UNTYPED.ContinualCounter(**YEAR, protect="updates"), "update"),
+        (lambda: UNTYPED.ContinualCounter(**YEAR, on_excess="clipp"), "clip"),
+        (lambda: UNTYPED.ContinualCounter(**YEAR, invalid="dropped"), "drop"),
+        (lambda: UNTYPED.RangeCounter(**YEAR, shape=4, estimator="least squares"), "least_squares"),
+        (lambda: UNTYPED.RangeCounter(**YEAR, shape=4, levels="diadic"), "dyadic"),
+        (lambda: UNTYPED.open("never.fg", UNTYPED.ContinualCounter, **YEAR, sync="allways"), "always"),
+        (
+            lambda: UNTYPED.RangeCounter(**YEAR, axes=UNTYPED.axis.Integer(0, 4, name="delay")).count(
+                {"dealy": (0, 2)}
+            ),
+            "delay",
+        ),
+        (
+            lambda: UNTYPED.RangeCounter(**YEAR, axes=UNTYPED.axis.Integer(0, 4, name="delay")).marginal("delays"),
+            "delay",
+        ),
+    ],
+)
+def test_a_misspelled_word_is_told_the_nearest_one(call: Callable[[], Any], nearest: str) -> None:
+    with pytest.raises((TypeError, ValueError), match=rf'\(did you mean "{nearest}"\?\)'):
+        call()
+
+
+@pytest.mark.parametrize("word", ["gaussian", "x", "", "\ud800", "t" * 10_000])
+def test_a_word_that_is_near_to_none_is_told_none(word: str) -> None:
+    for given in ({"mechanism": word}, {word: 1}):
+        with pytest.raises((TypeError, ValueError)) as error:
+            UNTYPED.ContinualCounter(**YEAR, **given)
+        assert "did you mean" not in str(error.value) and len(str(error.value)) < 400

@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime as dt
+import os
+import re
+import resource
+import signal
+import stat
+import subprocess
+import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -624,6 +632,66 @@ def test_types_are_checked_also_where_there_are_no_rows(form: str) -> None:
             play(frame.to_reader(), counter(), weight="zzz")
 
 
+@pytest.mark.parametrize("form", ["dict", "table", "pandas", "Polars", "batches", "dicts"])
+def test_where_a_column_is_missing_those_that_are_there_are_listed(form: str) -> None:
+    frame = {"t": [at(0)], "n": [1], "k": ["a"]}
+    shaped = {
+        "dict": frame,
+        "table": pa.table(frame),
+        "pandas": pd.DataFrame(frame),
+        "Polars": pl.DataFrame(frame),
+        "batches": pa.table(frame).to_batches(),
+        "dicts": iter([frame]),
+    }[form]
+    with pytest.raises(ValueError, match=r"^the column 'w' is missing; the columns are 't', 'n', 'k'$"):
+        play(shaped, counter(), weight="w")
+    with pytest.raises(ValueError, match=r"^the column 't' is missing; there are no columns$"):
+        play({}, counter())
+
+
+def test_a_column_that_stands_twice_in_a_data_frame_is_refused() -> None:
+    frame = pd.DataFrame([[at(0), 1, 2]], columns=["t", "w", "w"])
+    with pytest.raises(ValueError, match="the column 'w' stands more than once; the columns are 't', 'w', 'w'"):
+        play(frame, counter(), weight="w")
+    assert play(frame, counter()).num_rows == DAYS, "one that is not read may"
+
+
+def not_computed(module: str, *calls: str) -> Any:
+    """A table as those of Spark and Dask look from outside, which a test should not need."""
+    own: dict[str, Any] = {call: lambda self: 1 / 0 for call in calls}
+    more = {"columns": property(lambda self: ["t"]), "__iter__": lambda self: iter([1]), "__module__": module}
+    return type("DataFrame", (), {**more, **own})()
+
+
+#: The module of its class, its methods, and the one to call.
+NOT_COMPUTED = {
+    "Spark 3": ("pyspark.sql.dataframe", ["collect", "toPandas"], ".toPandas()"),
+    "Spark 4": ("pyspark.sql.classic.dataframe", ["collect", "toPandas", "toArrow"], ".toArrow()"),
+    "Spark Connect": ("pyspark.sql.connect.dataframe", ["collect", "toPandas", "toArrow"], ".toArrow()"),
+    "pandas on Spark": ("pyspark.pandas.frame", ["to_pandas"], ".to_pandas()"),
+    "Dask": ("dask.dataframe.dask_expr._collection", ["compute", "__array__", "__len__"], ".compute()"),
+    "Dask before 2025": ("dask_expr._collection", ["compute", "__array__", "__len__"], ".compute()"),
+    "another": ("elsewhere", ["collect", "compute"], ".collect()"),
+}
+
+
+@pytest.mark.parametrize("name", [*NOT_COMPUTED, "Polars"])
+def test_what_is_not_computed_yet_is_told_with_the_call_that_does_it(name: str) -> None:
+    module, calls, call = NOT_COMPUTED.get(name, ("", [], ".collect()"))
+    frame = pl.LazyFrame({"t": [at(0)]}) if name == "Polars" else not_computed(module, *calls)
+    kind = type(frame).__name__
+    message = re.escape(f"must be a table; a {kind} was given, which {call} makes one of")
+    with pytest.raises(TypeError, match=f"^frame {message}"):
+        play(frame, counter())
+    with pytest.raises(TypeError, match=f"^frame {message}"):
+        play([frame], counter())
+    for axes in (["t"], ["t", "u"]):
+        grid = [fg.axis.Integer(0, 9, name=axis) for axis in axes]
+        ranges = fg.RangeCounter(axes=grid, horizon=8, privacy=fg.Zcdp(1))
+        with pytest.raises(TypeError, match=f"^points {message}"):
+            ranges.update(frame)
+
+
 def test_times_of_all_types_fall_into_their_steps() -> None:
     for kind, times in [
         (pa.date32(), [dt.date(2026, 1, 2)]),
@@ -689,10 +757,6 @@ def test_with_raise_a_bad_row_is_an_error_and_the_structure_is_still_new(name: s
     assert play(good, feed(structure), bad_rows="raise").equals(play(good, feed(vector())))
 
 
-def folders() -> set[Path]:
-    return set(Path(tempfile.gettempdir()).glob("fastgame-*"))
-
-
 @pytest.fixture
 def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder of its own for temporary files."""
@@ -700,8 +764,18 @@ def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+def spilled(folder: Path) -> list[os.stat_result]:
+    """The open files of this process that are in a folder, with a name or without."""
+    found = []
+    for link in Path("/proc/self/fd").iterdir():
+        with contextlib.suppress(OSError):  # the one that lists them
+            if os.readlink(link).startswith(f"{folder}/"):
+                found.append(link.stat())
+    return found
+
+
 @pytest.mark.parametrize("days", [10, 300])
-def test_events_on_disk_give_the_same_and_nothing_is_left(temporary: Path, days: int) -> None:
+def test_events_on_disk_give_the_same_and_have_no_name(temporary: Path, days: int) -> None:
     ticks = fg.Ticks("2026-01-01", at(days), "1d")
     frame = table(5000)
     seen: list[int] = []
@@ -709,31 +783,32 @@ def test_events_on_disk_give_the_same_and_nothing_is_left(temporary: Path, days:
     def batches() -> Iterator[Any]:
         for batch in frame.to_batches(max_chunksize=100):
             yield batch
-            seen.append(len(list(temporary.iterdir())))
+            assert list(temporary.iterdir()) == []
+            seen.append(len(spilled(temporary)))
 
     expected = {name: feed(make(horizon=days)) for name, make in MAKERS.items()}
     released = {name: feed(make(horizon=days)) for name, make in MAKERS.items()}
     assert play(batches(), released, ticks=ticks, memory=1000) == play(frame, expected, ticks=ticks)
-    assert max(seen) == len(MAKERS)
-    assert folders() == set()
+    assert max(seen) == len(MAKERS), "one file a structure"
+    assert spilled(temporary) == []
 
 
-def test_the_folder_of_events_is_the_users_alone(temporary: Path) -> None:
+def test_the_file_of_events_is_the_users_alone(temporary: Path) -> None:
     modes: set[int] = set()
 
     def batches() -> Iterator[Any]:
         yield table()
-        modes.update(folder.stat().st_mode & 0o777 for folder in temporary.iterdir())
+        modes.update(stat.S_IMODE(found.st_mode) for found in spilled(temporary))
 
     play(batches(), counter(), memory=0)
-    assert modes == {0o700}
+    assert modes == {0o600}
 
 
 @pytest.mark.parametrize("when", ["reading", "bad rows", "columns", "releasing"])
 def test_no_file_is_left_when_it_ends_in_an_error(temporary: Path, when: str) -> None:
     def batches() -> Iterator[Any]:
         yield table().select(["t"])
-        assert folders()
+        assert spilled(temporary)
         if when == "reading":
             raise RuntimeError("reading")
         yield {"t": [None]} if when == "bad rows" else {"u": [1]} if when == "columns" else {"t": [at(1)]}
@@ -744,7 +819,53 @@ def test_no_file_is_left_when_it_ends_in_an_error(temporary: Path, when: str) ->
 
     with pytest.raises((RuntimeError, ValueError)):
         play(batches(), counter(), memory=0, progress=stop, bad_rows="raise" if when == "bad rows" else "drop")
-    assert folders() == set()
+    assert list(temporary.iterdir()) == [] and spilled(temporary) == []
+
+
+@pytest.mark.parametrize("when", ["between two batches", "within a write"])
+def test_a_killed_process_leaves_no_events_on_disk(tmp_path: Path, when: str) -> None:
+    program = f"""
+import os, signal
+import pyarrow as pa
+import fastgame as fg
+real, calls = pa.ipc.new_stream, []
+def end():
+    links = [f"/proc/self/fd/{{name}}" for name in os.listdir("/proc/self/fd")]
+    links = [os.readlink(link) for link in links if os.path.lexists(link)]
+    print("spilled" if any(link.startswith({str(tmp_path)!r}) for link in links) else "in memory", flush=True)
+    os.kill(os.getpid(), signal.SIGKILL)
+def new_stream(*arguments):
+    stream = real(*arguments)
+    calls.append(1)
+    if len(calls) == 20 and {when!r} == "within a write":
+        end()
+    return stream
+pa.ipc.new_stream = new_stream
+ticks = fg.Ticks("2026-01-01", "2026-04-01", "1d")
+def batches():
+    for day in range(30):
+        yield pa.table({{"t": [f"2026-02-{{1 + day % 28:02}}", f"2026-01-{{1 + day:02}}"] * 100}})
+    end()
+fg.replay(batches(), ticks, fg.ContinualCounter(horizon=90, privacy=fg.Zcdp(1)), time="t", memory=5000)
+"""
+    environment = {**os.environ, "TMPDIR": str(tmp_path)}
+    done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (-signal.SIGKILL, "spilled\n"), done.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_full_disk_is_told_with_its_place_and_changes_nothing(temporary: Path) -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    structure = counter()
+    try:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (10_000, hard))
+        with pytest.raises(OSError, match="File too large") as caught:
+            play(table(5000).to_batches(max_chunksize=100), structure, memory=1000)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert (caught.value.filename, caught.value.strerror) == (str(temporary), "File too large")
+    assert (structure.now, structure.sealed) == (1, False)
+    assert spilled(temporary) == []
 
 
 @pytest.mark.parametrize(("every", "steps"), [(1, range(1, 11)), (3, [3, 6, 9, 10]), (5, [5, 10]), (99, [10])])
@@ -850,7 +971,7 @@ MISUSE: dict[str, tuple[type[Exception], str, dict[str, Any]]] = {
     "twice": (ValueError, "stands twice", {"given": dict.fromkeys("ab", COUNTER)}),
     "bad_rows": (ValueError, 'bad_rows must be "drop" or "raise"; \'keep\' was given', {"bad_rows": "keep"}),
     "release_every": (ValueError, "release_every must be at least 1; 0 was given", {"release_every": 0}),
-    "no column": (ValueError, "the column 'zzz' is missing; the columns are 't'", {"time": "zzz"}),
+    "no column": (ValueError, "the column 'zzz' is missing; the columns are 't', 'k', 'w', ", {"time": "zzz"}),
     "weights of text": (TypeError, "weights must be numbers; the column 't'", {"weight": "t"}),
     "times of numbers": (TypeError, "must hold timestamps, dates or ISO text; it is of type int64", {"time": "w"}),
     "a counter with keys": (TypeError, "takes no key or keys", {"key": "k", "keys": KEYS}),

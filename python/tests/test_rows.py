@@ -76,7 +76,23 @@ ARBITRARY = settings(
     derandomize=True, deadline=None, max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 #: Pieces of which lines are made that a reader may stumble over.
-PIECES = [b'"', b",", b"{", b"}", b"[", b"]", b":", b"\\", b"\0", b"\xff", b"\xef\xbb\xbf", b" ", b"\t", b"2026-01-03", b"a"]
+PIECES = [
+    b'"',
+    b",",
+    b"{",
+    b"}",
+    b"[",
+    b"]",
+    b":",
+    b"\\",
+    b"\0",
+    b"\xff",
+    b"\xef\xbb\xbf",
+    b" ",
+    b"\t",
+    b"2026-01-03",
+    b"a",
+]
 
 
 def one_more(setting: Setting, value: Any, folder: Path, place: int) -> str | None:
@@ -161,7 +177,8 @@ def test_infinities_count_alike_with_a_bad_number_among_them(odd: str, ending: s
             "csv": ["time,x", *(f"2026-01-01 09:30,{text}" for text in texts)],
             # A number where JSON has one.
             "jsonl": [
-                f'{{"time": "2026-01-01 09:30", "x": {text if text == "1e400" else json.dumps(text)}}}' for text in texts
+                f'{{"time": "2026-01-01 09:30", "x": {text if text == "1e400" else json.dumps(text)}}}'
+                for text in texts
             ],
         }[ending]
         Path(f"rows.{ending}").write_text("".join(f"{line}\n" for line in lines))
@@ -232,7 +249,15 @@ def test_whole_floats_from_two_to_the_53_on_are_no_coordinates() -> None:
         b"\xff,\xff,\xff",
         b"2026-01-01 09:30,\xff",
     ],
-    ids=["open quote", "text after a quote", "open quote in the time", "quote", "not UTF-8 and long", "long", "not UTF-8"],
+    ids=[
+        "open quote",
+        "text after a quote",
+        "open quote in the time",
+        "quote",
+        "not UTF-8 and long",
+        "long",
+        "not UTF-8",
+    ],
 )
 @pytest.mark.parametrize("place", ["first", "last"])
 def test_a_line_that_is_no_row_is_left_out_alone(line: bytes, place: str) -> None:

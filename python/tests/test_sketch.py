@@ -387,7 +387,9 @@ def test_unknown_missing_and_positional_arguments_are_refused() -> None:
         with pytest.raises(TypeError, match=r"missing the keyword argument \"width\""):
             make(**given)
         for name in ["seed", "size", "Width", "max_norm", ""]:
-            with pytest.raises(TypeError, match=rf"no argument \"{name}\"; the keyword arguments are width, depth, "):
+            hint = r" \(did you mean \"width\"\?\)" if name == "Width" else ""
+            known = "the keyword arguments are width, depth, "
+            with pytest.raises(TypeError, match=rf"no argument \"{name}\"{hint}; {known}"):
                 make(width=16, **given, **{name: 1})
         with pytest.raises(TypeError, match="positional"):
             make(16, **given)

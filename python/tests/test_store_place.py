@@ -184,6 +184,45 @@ def test_the_folder_may_change_after_the_opening(tmp_path: Path, monkeypatch: py
     assert os.listdir(tmp_path / "other") == []
 
 
+@pytest.mark.parametrize("first", ["store.fg", "other.fg"])
+def test_a_store_with_a_second_name_is_not_opened(first: str, tmp_path: Path) -> None:
+    # A checkpoint put a new file under one name, and the old one lived on under the other: two answers for one step.
+    path, other = tmp_path / "store.fg", tmp_path / "other.fg"
+    with made(path) as store:
+        store.update()
+    os.link(path, other)
+    (tmp_path / "link.fg").symlink_to(first)
+    before = path.read_bytes()
+    for name in (path, other, tmp_path / "link.fg"):
+        for use in (made, fg.open):
+            with pytest.raises(fg.StateError, match=r"has 2 names \(hard links\).* Remove the other names"):
+                use(name)
+    assert path.read_bytes() == other.read_bytes() == before
+    assert sorted(os.listdir(tmp_path)) == ["link.fg", "other.fg", "store.fg"]
+    assert fg.inspect(path) == fg.inspect(other)
+    (other if first == "store.fg" else path).unlink()
+    with made(tmp_path / "link.fg") as store:
+        store.checkpoint()
+        assert round(store.release()) == 1
+
+
+def test_a_store_that_gets_a_second_name_in_use_is_not_checkpointed(tmp_path: Path) -> None:
+    path, other = tmp_path / "store.fg", tmp_path / "other.fg"
+    with made(path) as store:
+        os.link(path, other)
+        with pytest.raises(fg.StateError, match="hard links"):
+            store.checkpoint()
+        store.update()
+        answer = store.release()
+        assert os.path.samefile(path, other)
+        other.unlink()
+        store.checkpoint()
+        assert store.release() == answer
+    assert os.listdir(tmp_path) == ["store.fg"]
+    with made(path) as store:
+        assert store.release() == answer
+
+
 # --- What is no store
 
 

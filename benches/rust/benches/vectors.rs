@@ -69,10 +69,9 @@ fn updates(report: &mut Report) {
                 }),
             ),
             ("rows of 1".to_owned(), {
-                let offsets: Vec<usize> = (0..=COUNT).collect();
                 let (indices, values) = (&indices, &ones);
                 Box::new(move || {
-                    let rows = Rows::Sparse { offsets: &offsets, indices, values };
+                    let rows = Rows::Single { indices, values };
                     timed(|| batch.update_rows(rows).expect("cells in range"))
                 })
             }),

@@ -172,7 +172,7 @@ fn sketch(what: &str, operations: usize, rng: &mut ChaCha12Rng) -> Result<(), Fa
     Ok(())
 }
 
-/// An operation is one non-zero of an update (`one`, `sparse`) or one cell of a dense row.
+/// An operation is one non-zero of an update (`one`, `single`, `sparse`) or one cell of a dense row.
 fn update(what: &str, operations: usize) -> Result<(), Failure> {
     let mut rng = generator(8);
     let mut vector = vector(40, CELLS as usize);
@@ -183,6 +183,12 @@ fn update(what: &str, operations: usize) -> Result<(), Failure> {
         "one" => {
             for &cell in indices.iter().cycle().take(operations) {
                 vector.update(&[(cell, 1i64)])?;
+            }
+        }
+        "single" => {
+            let values = vec![1i64; indices.len()];
+            for _ in 0..operations / indices.len() {
+                vector.update_rows(Rows::Single { indices: &indices, values: &values })?;
             }
         }
         "sparse" => {

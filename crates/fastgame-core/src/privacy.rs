@@ -194,12 +194,12 @@ impl Zcdp {
     }
 
     /// Both budgets spent on the same people: the two `rho` add up (Bun and Steinke 2016, lemma 1.7;
-    /// it holds for adaptive choices too).
+    /// it holds for adaptive choices too). Rounded up.
     ///
     /// # Errors
     /// [`Error::Parameter`] when the sum is over `1e300`.
     pub fn compose(self, other: Self) -> Result<Self> {
-        Self::new(self.rho + other.rho)
+        Self::new(sum_up([self.rho, other.rho]))
     }
 }
 
@@ -329,12 +329,12 @@ impl PureDp {
         self.loss().rho()
     }
 
-    /// Both budgets spent on the same people: the two `epsilon` add up, for adaptive choices too.
+    /// Both budgets spent on the same people: the two `epsilon` add up, for adaptive choices too. Rounded up.
     ///
     /// # Errors
     /// [`Error::Parameter`] when the sum is over 700.
     pub fn compose(self, other: Self) -> Result<Self> {
-        Self::new(self.epsilon + other.epsilon)
+        Self::new(sum_up([self.epsilon, other.epsilon]))
     }
 
     /// Divides the budget: part `i` gets the fraction `parts[i]` of `epsilon`; otherwise as [`Zcdp::split`].
@@ -458,29 +458,57 @@ impl From<PureDp> for Spent {
 }
 
 /// All of the budgets spent on the same people. If all are pure their `epsilon` add up ([`PureDp::compose`]); otherwise
-/// their `rho` do ([`Zcdp::compose`], claim 7 of `docs/guarantees.md`), with that of [`Loss::rho`] for a pure one.
+/// their `rho` do ([`Zcdp::compose`], claim 7 of `docs/guarantees.md`), with that of [`Loss::rho`] for a pure one. The sum of
+/// these floats is rounded up, once: never below their exact sum.
 ///
 /// # Errors
 /// [`Error::Parameter`] when there are none, or when the sum leaves the range of such budgets.
 pub fn total<B: Into<Spent>>(budgets: impl IntoIterator<Item = B>) -> Result<Spent> {
-    let mut count = 0_u64;
-    let (mut rho, mut pure) = (0.0, Some(0.0));
-    for budget in budgets {
-        let spent = budget.into();
-        count += 1;
-        rho += spent.rho();
-        pure = match spent {
-            Spent::Pure(budget) => pure.map(|sum| sum + budget.epsilon),
-            Spent::Gaussian(_) => None,
-        };
+    let budgets: Vec<Spent> = budgets.into_iter().map(Into::into).collect();
+    if budgets.is_empty() {
+        return Err(Error::Parameter { name: "budgets", given: 0u64.into(), allowed: "one budget or more" });
     }
-    if count == 0 {
-        return Err(Error::Parameter { name: "budgets", given: count.into(), allowed: "one budget or more" });
+    let pure = budgets.iter().map(|spent| match spent {
+        Spent::Pure(budget) => Some(budget.epsilon),
+        Spent::Gaussian(_) => None,
+    });
+    match pure.collect::<Option<Vec<f64>>>() {
+        Some(epsilons) => PureDp::new(sum_up(epsilons)).map(Spent::Pure),
+        None => Zcdp::new(sum_up(budgets.iter().map(Spent::rho))).map(Spent::Gaussian),
     }
-    match pure {
-        Some(epsilon) => PureDp::new(epsilon).map(Spent::Pure),
-        None => Zcdp::new(rho).map(Spent::Gaussian),
+}
+
+/// A sum in floats, and what is missing of the exact one (Knuth's two-sum).
+fn two_sum(a: f64, b: f64) -> (f64, f64) {
+    let sum = a + b;
+    let added = sum - a;
+    (sum, (a - (sum - added)) + (b - added))
+}
+
+/// The least float that is not below the exact sum of positive floats.
+///
+/// What has come so far is kept exactly, as floats whose bits do not overlap, the smallest first (Shewchuk, "Adaptive Precision
+/// Floating-Point Arithmetic", 1997, theorem 10).
+fn sum_up(terms: impl IntoIterator<Item = f64>) -> f64 {
+    let mut parts = Vec::new();
+    for mut term in terms {
+        parts.retain_mut(|part| {
+            let (sum, lost) = two_sum(term, *part);
+            (term, *part) = (sum, lost);
+            lost != 0.0
+        });
+        parts.push(term);
     }
+    // From the largest down. What is lost first is more than all that is left.
+    let mut sum = 0.0;
+    for part in parts.into_iter().rev() {
+        let (next, lost) = two_sum(sum, part);
+        sum = next;
+        if lost != 0.0 {
+            return if lost > 0.0 { f64::from_bits(sum.to_bits() + 1) } else { sum };
+        }
+    }
+    sum
 }
 
 /// Shares of a whole, each at least `least`, as budgets.
@@ -519,14 +547,12 @@ fn split<B>(whole: f64, least: f64, parts: &[f64], budget: impl Fn(f64) -> Resul
 }
 
 /// By how much the shares' sum is over the whole: the larger of the exact sum's excess and of the float
-/// sum's. The rounding error of each subtraction is kept (Knuth's two-sum), so that the sign of the
-/// exact one is not lost to rounding.
+/// sum's. The rounding error of each subtraction is kept, so that the sign of the exact one is not lost to rounding.
 fn excess(whole: f64, shares: &[f64]) -> f64 {
     let (mut left, mut lost) = (whole, 0.0);
     for &share in shares {
-        let next = left - share;
-        let taken = left - next;
-        lost += (left - (next + taken)) + (taken - share);
+        let (next, error) = two_sum(left, -share);
+        lost += error;
         left = next;
     }
     let float_sum: f64 = shares.iter().sum();
@@ -1052,6 +1078,31 @@ mod tests {
         assert!(PureDp::new(1e-100).is_ok() && PureDp::new(700.0).is_ok());
         assert_eq!(pure(3.0).target_epsilon(), 3.0);
         assert!(pure(3.0).loss().is_pure() && !zcdp(3.0).loss().is_pure());
+    }
+
+    #[test]
+    fn a_thousand_tenths_are_no_less_than_a_hundred() {
+        let Ok(Spent::Pure(sum)) = total([pure(0.1); 1000]) else { panic!() };
+        // 1000 times the float 0.1 is 100 and 5.6e-15.
+        assert_eq!(sum.epsilon, 100f64.next_up());
+        assert_eq!(total([zcdp(0.1); 10]).unwrap().rho(), 1f64.next_up());
+        // What a left-over bit is under does not matter.
+        assert_eq!(sum_up([1.0, 1e-300]), 1f64.next_up());
+        assert_eq!(sum_up([1e-300, 1.0, 1e-300, 1e300]), 1e300f64.next_up());
+        assert_eq!(zcdp(1.0).compose(zcdp(1e-300)), Ok(zcdp(1f64.next_up())));
+        assert_eq!(pure(1.0).compose(pure(1e-100)), Ok(pure(1f64.next_up())));
+    }
+
+    proptest! {
+        /// Beside integers: every term is one below 2^110, so its exact sum is one below 2^120. Rejects rounding to nearest,
+        /// rounding up at each term, and a step up from a sum that is exact.
+        #[test]
+        fn sums_are_the_exact_ones_rounded_up(terms in prop::collection::vec((1u64..1 << 53, 0i32..57), 1..40)) {
+            let exact: u128 = terms.iter().map(|&(digits, shift)| u128::from(digits) << shift).sum();
+            let sum = sum_up(terms.iter().map(|&(digits, shift)| digits as f64 * power_of_two(shift)));
+            prop_assert!(sum as u128 >= exact, "{sum} {exact}");
+            prop_assert!((sum.next_down() as u128) < exact, "{sum} {exact}");
+        }
     }
 
     #[test]

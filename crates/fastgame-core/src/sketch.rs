@@ -745,6 +745,16 @@ impl RawSketch {
         Ok(checked.dropped)
     }
 
+    /// Counts updates that were dropped before they came here: what was no key.
+    pub fn add_dropped(&mut self, count: u64) {
+        self.dropped = self.dropped.saturating_add(count);
+    }
+
+    /// What happens to invalid elements.
+    pub fn invalid(&self) -> Invalid {
+        self.invalid
+    }
+
     /// How many updates were dropped here, and in what was merged; not private, for the operator alone.
     pub fn dropped(&self) -> u64 {
         self.dropped

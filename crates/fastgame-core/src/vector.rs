@@ -92,6 +92,13 @@ pub enum Rows<'a, I, V> {
         /// As many values as indices.
         values: &'a [V],
     },
+    /// Rows of one cell: row `i` adds `values[i]` to cell `indices[i]`.
+    Single {
+        /// The cells.
+        indices: &'a [I],
+        /// As many values as indices.
+        values: &'a [V],
+    },
 }
 
 /// Collects the parameters of a [`ContinualVector`]; nothing is checked before [`Builder::build`] or
@@ -463,14 +470,25 @@ impl ContinualVector {
         Ok(())
     }
 
-    /// Adds one update, made of `(cell, value)` pairs, at the present step. Returns how many updates were dropped (0
-    /// or 1; never 1 unless [`Invalid::Drop`]); not private, for the operator alone.
+    /// Adds `(cell, value)` pairs at the present step, each an update of its own; all or nothing. Returns how many were
+    /// dropped (none unless [`Invalid::Drop`]); not private, for the operator alone.
     ///
     /// # Errors
     /// As [`ContinualVector::update_rows`].
-    pub fn update<I: Index, V: Quantity>(&mut self, update: &[(I, V)]) -> Result<u64> {
-        let (indices, values): (Vec<I>, Vec<V>) = update.iter().copied().unzip();
-        self.update_rows(Rows::Sparse { offsets: &[0, update.len()], indices: &indices, values: &values })
+    pub fn update<I: Index, V: Quantity>(&mut self, updates: &[(I, V)]) -> Result<u64> {
+        self.update_with(|batch, size| batch.push_single(size, updates.iter().copied()))
+    }
+
+    /// Adds one update that touches several cells, made of `(cell, value)` pairs, at the present step. Pairs of one cell are
+    /// added first; the norm of all together is bounded. Returns how many updates were dropped (0 or 1; never 1 unless
+    /// [`Invalid::Drop`]); not private, for the operator alone.
+    ///
+    /// # Errors
+    /// As [`ContinualVector::update_rows`].
+    pub fn update_row<I: Index, V: Quantity>(&mut self, row: &[(I, V)]) -> Result<u64> {
+        self.update_with(|batch, size| {
+            batch.push_row(0, 0, row.iter().map(|&(index, value)| (locate(index, size), value)))
+        })
     }
 
     /// Adds a batch of updates, a row each, at the present step; all or nothing. Returns how many rows were dropped
@@ -481,18 +499,7 @@ impl ContinualVector {
     /// [`Error::NotFinite`] and [`Error::Excess`] for bad elements unless they are dropped or clipped;
     /// [`Error::Overflow`] if a counter would leave the 64-bit range. Nothing has changed then.
     pub fn update_rows<I: Index, V: Quantity>(&mut self, rows: Rows<'_, I, V>) -> Result<u64> {
-        self.clock.check_open()?;
-        let mut batch = Batch {
-            bound: self.checked.bound,
-            on_excess: self.builder.on_excess,
-            invalid: self.builder.invalid,
-            row: Vec::new(),
-            adds: core::mem::take(&mut self.adds),
-            total: 0,
-            dropped: 0,
-        };
-        let size = self.checked.size;
-        match rows {
+        self.update_with(|batch, size| match rows {
             Rows::Dense { values } => {
                 if values.len() as u64 % size != 0 {
                     return Err(Error::Shape { what: "dense rows must have as many values as the vector has cells" });
@@ -505,6 +512,7 @@ impl ContinualVector {
                         values.iter().enumerate().map(|(cell, &value)| (Ok(cell as u64), value)),
                     )?;
                 }
+                Ok(())
             }
             Rows::Sparse { offsets, indices, values } => {
                 let ordered = offsets.windows(2).all(|pair| pair[0] <= pair[1]);
@@ -516,14 +524,33 @@ impl ContinualVector {
                 }
                 for (row, ends) in offsets.windows(2).enumerate() {
                     let (indices, values) = (&indices[ends[0]..ends[1]], &values[ends[0]..ends[1]]);
-                    let entries = indices
-                        .iter()
-                        .zip(values)
-                        .map(|(&index, &value)| (index.below(size).map_err(|given| (given, size)), value));
+                    let entries = indices.iter().zip(values).map(|(&index, &value)| (locate(index, size), value));
                     batch.push_row(row, ends[0], entries)?;
                 }
+                Ok(())
             }
-        }
+            Rows::Single { indices, values } => {
+                if indices.len() != values.len() {
+                    return Err(Error::Shape { what: "rows of one cell must have as many values as indices" });
+                }
+                batch.push_single(size, indices.iter().copied().zip(values.iter().copied()))
+            }
+        })
+    }
+
+    /// Adds the rows that are pushed onto a batch, which is told the number of cells.
+    fn update_with(&mut self, push: impl FnOnce(&mut Batch, u64) -> Result<()>) -> Result<u64> {
+        self.clock.check_open()?;
+        let mut batch = Batch {
+            bound: self.checked.bound,
+            on_excess: self.builder.on_excess,
+            invalid: self.builder.invalid,
+            row: Vec::new(),
+            adds: core::mem::take(&mut self.adds),
+            total: 0,
+            dropped: 0,
+        };
+        push(&mut batch, self.checked.size)?;
         self.apply(&batch)?;
         // A small update leaves its room to the next one.
         if batch.adds.capacity() <= KEPT_CAPACITY {
@@ -938,6 +965,11 @@ impl Drop for Pending<'_> {
 /// A cell, or the number that is none and the size that it should be below.
 type Located = core::result::Result<u64, (Given, u64)>;
 
+#[inline]
+fn locate<I: Index>(index: I, size: u64) -> Located {
+    index.below(size).map_err(|given| (given, size))
+}
+
 /// The rows of an update call, checked and turned into whole units.
 struct Batch {
     bound: Bound,
@@ -953,6 +985,14 @@ struct Batch {
 }
 
 impl Batch {
+    /// Rows of one cell each.
+    fn push_single<I: Index, V: Quantity>(&mut self, size: u64, updates: impl Iterator<Item = (I, V)>) -> Result<()> {
+        for (row, (index, value)) in updates.enumerate() {
+            self.push_row(row, row, core::iter::once((locate(index, size), value)))?;
+        }
+        Ok(())
+    }
+
     fn push_row<V: Quantity>(
         &mut self,
         row: usize,

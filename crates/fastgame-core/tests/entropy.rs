@@ -184,7 +184,15 @@ fn every_kind_of_read_of_every_structure_fails_closed_at_every_word() {
         fail_at_every_word("grid", range, vector, true, |r, rng| r.grid(&[4], rng));
         fail_at_every_word("marginal", range, vector, true, |r, rng| r.marginal(0, 4, rng));
         fail_at_every_word("prefix", range, vector, true, |r, rng| r.prefix(&[7, 50], rng));
-        fail_at_every_word("quantile", range, vector, false, |r, rng| r.quantile(&[0.5], rng));
+        fail_at_every_word("cdf", range, vector, true, |r, rng| r.cdf(&[7], rng));
+        // Of a clear total, so that it goes down all levels.
+        let full = || {
+            let mut range = range();
+            range.update(&[44u64; 100_000], Weights::All(1)).unwrap();
+            range
+        };
+        let found = |range: &mut RangeCounter, rng: &mut Failing| Ok(range.quantile(&[0.5], rng)?.unwrap());
+        fail_at_every_word("quantile", full, vector, false, found);
         fail_at_every_word("heavy hitters", range, vector, false, |r, rng| r.heavy_hitters(1.0, 2, rng));
     }
 }

@@ -72,7 +72,7 @@ fn literal(stream: &Stream, seed: u64) -> Vec<f64> {
         .unwrap();
     for (key, count) in PARTNERS {
         let all: Vec<(u64, i64)> = of(key).iter().map(|&(cell, sign)| ((cells + cell) as u64, sign * count)).collect();
-        vector.update(&all).unwrap();
+        vector.update_row(&all).unwrap();
     }
     let mut read = vec![0.0; 2 * cells];
     (1..=HORIZON)
@@ -81,7 +81,7 @@ fn literal(stream: &Stream, seed: u64) -> Vec<f64> {
             let mut touched: Vec<u64> = Vec::new();
             if let Some(key) = stream[step as usize - 1] {
                 let update: Vec<(u64, i64)> = of(key).iter().map(|&(cell, sign)| (cell as u64, sign)).collect();
-                vector.update(&update).unwrap();
+                vector.update_row(&update).unwrap();
                 touched = update.iter().map(|&(cell, _)| cell).collect();
             }
             if step == 1 {

@@ -70,13 +70,13 @@ fn deletions_take_back_insertions() {
 #[test]
 fn duplicates_in_a_row_are_added_before_the_bound_is_checked() {
     let mut vector = builder(3).max_weight(2).build().unwrap();
-    assert_eq!(vector.update(&[(1u64, 5i64), (0, 1), (1, -4)]), Ok(0));
+    assert_eq!(vector.update_row(&[(1u64, 5i64), (0, 1), (1, -4)]), Ok(0));
     assert_eq!(counters(&mut vector), [1, 1, 0]);
     // 1 + 1 + 1 on one cell is 3, over the bound, although each is within it.
-    let error = vector.update(&[(2u64, 1i64), (2, 1), (2, 1)]).unwrap_err();
+    let error = vector.update_row(&[(2u64, 1i64), (2, 1), (2, 1)]).unwrap_err();
     assert_eq!(error, Error::Excess { position: 0, bound: 2.0, what: "weight" });
     // The norm counts, not the sum of weights: 1 + 1 + 1 on three cells has the norm 1.7.
-    assert_eq!(vector.update(&[(2u64, 1i64), (0, 1), (1, 1)]), Ok(0));
+    assert_eq!(vector.update_row(&[(2u64, 1i64), (0, 1), (1, 1)]), Ok(0));
     assert_eq!(counters(&mut vector), [2, 2, 1]);
 }
 
@@ -89,7 +89,7 @@ fn quantities_far_over_the_bound_add_up_whatever_their_order() {
         let row = order.map(|i: usize| (1u64, far[i]));
         let expected =
             if order.contains(&1) { Err(Error::Excess { position: 0, bound: 1.0, what: "weight" }) } else { Ok(0) };
-        assert_eq!(vector.update(&row), expected, "{row:?}");
+        assert_eq!(vector.update_row(&row), expected, "{row:?}");
     }
     assert_eq!(counters(&mut vector), [0, 0]);
 }
@@ -106,6 +106,7 @@ fn each_row_has_the_bound_for_itself() {
 fn empty_updates_are_updates_of_nothing() {
     let mut vector = builder(3).build().unwrap();
     assert_eq!(vector.update::<u64, i64>(&[]), Ok(0));
+    assert_eq!(vector.update_row::<u64, i64>(&[]), Ok(0));
     assert_eq!(dense::<f64>(&mut vector, &[]), Ok(0));
     assert_eq!(sparse::<i64>(&mut vector, &[0], &[], &[]), Ok(0));
     assert_eq!(sparse::<i64>(&mut vector, &[0, 0, 0], &[], &[]), Ok(0));
@@ -203,6 +204,8 @@ fn arrays_that_do_not_fit_together_are_refused() {
         refused(dense(v, &[1i64, 0, 0, 1]), "as many values as the vector has cells");
         refused(sparse(v, &[0, 2], &[0, 1], &[1i64]), "as many values as indices");
         refused(sparse(v, &[0, 1], &[0], &[1i64, 1]), "as many values as indices");
+        refused(v.update_rows(Rows::Single { indices: &[0u64, 1], values: &[1i64] }), "as many values as indices");
+        refused(v.update_rows(Rows::Single { indices: &[0u64], values: &[1i64, 1] }), "as many values as indices");
         let offsets = "rise from 0 to the number of indices";
         refused(sparse(v, &[], &[], &[] as &[i64]), offsets);
         refused(sparse(v, &[], &[0], &[1i64]), offsets);
@@ -235,6 +238,39 @@ fn dropping_leaves_out_exactly_the_bad_rows() {
     let mut both = builder(1).invalid(Invalid::Drop).on_excess(OnExcess::Clip).build().unwrap();
     assert_eq!(dense(&mut both, &[5.0, f64::NAN, -1.0, 7.0]), Ok(1));
     assert_eq!(counters(&mut both), [1]);
+}
+
+#[test]
+fn a_pair_is_an_update_of_its_own() {
+    let mut vector = builder(3).build().unwrap();
+    // As one row these would have the norm sqrt(3), and twice the same cell the norm 2.
+    assert_eq!(vector.update(&[(0u64, 1i64), (1, 1), (2, 1)]), Ok(0));
+    assert_eq!(vector.update(&[(0u64, 1i64), (0, 1), (1, -1), (0, 1)]), Ok(0));
+    assert_eq!(counters(&mut vector), [4, 0, 1]);
+    assert!(matches!(vector.update_row(&[(0u64, 1i64), (1, 1), (2, 1)]), Err(Error::Excess { position: 0, .. })));
+    // A bad one is named by its place, and nothing is added.
+    for (bad, error) in [
+        ((1, 2.0), Error::Excess { position: 2, bound: 1.0, what: "weight" }),
+        ((2, f64::NAN), Error::NotFinite { position: 2 }),
+        ((3, 1.0), Error::Index { position: 2, given: fastgame_core::Given::Unsigned(3), size: 3 }),
+    ] {
+        assert_eq!(vector.update(&[(0u64, 1.0), (1, 1.0), bad]), Err(error));
+    }
+    assert_eq!(counters(&mut vector), [4, 0, 1]);
+}
+
+#[test]
+fn pairs_are_dropped_or_clipped_each_by_itself() {
+    let pairs = [(0u64, 1.0), (1, 5.0), (2, f64::NAN), (3, 1.0), (2, -1.0), (1, -7.0)];
+    let mut dropping = builder(3).invalid(Invalid::Drop).build().unwrap();
+    assert_eq!(dropping.update(&pairs), Ok(4));
+    assert_eq!(counters(&mut dropping), [1, 0, -1]);
+    let mut both = builder(3).invalid(Invalid::Drop).on_excess(OnExcess::Clip).build().unwrap();
+    assert_eq!(both.update(&pairs), Ok(2));
+    assert_eq!(counters(&mut both), [1, 0, -1]);
+    let mut clipping = builder(3).max_weight(2).on_excess(OnExcess::Clip).build().unwrap();
+    assert_eq!(clipping.update(&[(0u64, 5i64), (0, 5), (1, -5)]), Ok(0));
+    assert_eq!(counters(&mut clipping), [4, -2, 0]);
 }
 
 #[test]

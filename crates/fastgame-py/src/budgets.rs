@@ -1,13 +1,15 @@
 //! Budgets as Python values: they may be compared, hashed, copied and pickled.
 
 use fastgame_core::{ApproxDp as CoreApproxDp, Gdp as CoreGdp, Loss, PureDp as CorePureDp, Spent, Zcdp as CoreZcdp};
-use pyo3::exceptions::PyTypeError;
+use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::pyclass_init::PyClassInitializer as Init;
-use pyo3::types::{IntoPyDict, PyDict, PyTuple};
+use pyo3::sync::PyOnceLock;
+use pyo3::types::{IntoPyDict, PyDict, PyString, PyTuple};
 
 use crate::arrays::{float_parameter, type_name};
-use crate::error::CoreError;
+use crate::error::{CoreError, IncompatibleError};
+use crate::sketch::imported;
 use crate::structure::Structure;
 
 /// A privacy budget: what all answers of a structure together may reveal about one unit.
@@ -246,15 +248,36 @@ pub(crate) fn privacy_parameter<'a>(object: &'a Bound<'_, PyAny>) -> PyResult<&'
 }
 
 /// What budgets and structures on the same data cost together, as a Zcdp: their rho add up. If all are PureDp, as one: their
-/// epsilon do.
+/// epsilon do. The sum is rounded up, once.
 ///
-/// Raises TypeError for anything else, and for nothing.
+/// Parameters
+/// ----------
+/// *items : Budget or Structure
+/// unit : str, optional
+///     What all of the structures protect, in words, as "a visitor: at most 10 visits and 2 orders". Needed where they differ
+///     in `protect` or `contributions`: a sum is a promise about one unit. That each of them protects it is for you to
+///     know; nothing is computed from the words. Budgets alone say no unit.
+///
+/// Raises
+/// ------
+/// IncompatibleError
+///     The structures protect different units, and none is named.
+/// TypeError, ValueError
+///     For anything else, and for nothing; for a unit that is no text, or empty.
 #[pyfunction]
-#[pyo3(signature = (*items))]
-pub(crate) fn total(py: Python<'_>, items: &Bound<'_, PyTuple>) -> PyResult<Py<PyAny>> {
+#[pyo3(signature = (*items, unit = None))]
+pub(crate) fn total(
+    py: Python<'_>,
+    items: &Bound<'_, PyTuple>,
+    unit: Option<&Bound<'_, PyAny>>,
+) -> PyResult<Py<PyAny>> {
+    let mut structures = Vec::new();
     let spent = items.iter().map(|item| {
         let privacy = match item.cast::<Structure>() {
-            Ok(structure) => structure.get().parameters().privacy(py).into_bound(py),
+            Ok(structure) => {
+                structures.push(structure.clone());
+                structure.get().parameters().privacy(py).into_bound(py)
+            }
             Err(_) => item.clone(),
         };
         privacy.cast::<Budget>().map(|budget| budget.get().spent).map_err(|_| {
@@ -266,7 +289,46 @@ pub(crate) fn total(py: Python<'_>, items: &Bound<'_, PyTuple>) -> PyResult<Py<P
     if spent.is_empty() {
         return Err(PyTypeError::new_err("total takes at least one budget or structure; nothing was given"));
     }
+    match unit {
+        None => check_one_unit(py, &structures)?,
+        Some(unit) => {
+            let Ok(words) = unit.cast::<PyString>() else {
+                let given = type_name(unit);
+                return Err(PyTypeError::new_err(format!("unit must be text; {given} was given")));
+            };
+            if words.to_string_lossy().trim().is_empty() {
+                return Err(PyValueError::new_err(
+                    "unit must say what all of the structures protect; an empty text was given",
+                ));
+            }
+        }
+    }
     sum(py, spent)
+}
+
+/// Refuses structures that protect different units.
+fn check_one_unit(py: Python<'_>, structures: &[Bound<'_, Structure>]) -> PyResult<()> {
+    static UNIT: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+    let unit = |structure: &Bound<'_, Structure>| {
+        let parameters = structure.get().parameters();
+        (parameters.protect, parameters.contributions)
+    };
+    if structures.windows(2).all(|pair| unit(&pair[0]) == unit(&pair[1])) {
+        return Ok(());
+    }
+    let words = imported(py, &UNIT, "fastgame._plan", "unit_of")?;
+    let each = structures.iter().map(|structure| {
+        let words: String = words.call1((structure,))?.extract()?;
+        Ok(format!("a {} protects {words}", structure.get().parameters().kind().name()))
+    });
+    let each = each.collect::<PyResult<Vec<String>>>()?.join("; ");
+    Err(IncompatibleError(
+        py,
+        format!(
+            "a total is a promise about one unit, and these structures protect different ones ({each}): build them for the same \
+             unit, or name the one that all of them protect, as unit=\"a visitor: at most 10 visits and 2 orders\""
+        ),
+    ))
 }
 
 /// All of it together: a PureDp if all of it is pure, otherwise a Zcdp.

@@ -8,12 +8,14 @@ use fastgame_core::{
 };
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyString, PyTuple};
 
 use crate::arrays::{Beyond, float_parameter, integers, shown_text, type_name, unsigned_parameter};
 use crate::budgets::privacy_parameter;
 use crate::error::no_entropy;
 use crate::profile::{FrequencyProfile, JoinProfile, join_profile_parameter, profile_parameter};
+use crate::sketch::imported;
 
 /// Words of a parameter, and what they stand for.
 type Words<T> = [(&'static str, T)];
@@ -141,6 +143,13 @@ pub(crate) struct Parameters {
     pub(crate) insecure_seed: Option<u64>,
 }
 
+/// The nearest word that is allowed, if one is near, to be put behind an unknown one.
+fn did_you_mean<'a>(py: Python<'_>, given: &str, allowed: impl IntoIterator<Item = &'a str>) -> PyResult<String> {
+    static NEAREST: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+    let allowed: Vec<&str> = allowed.into_iter().collect();
+    imported(py, &NEAREST, "fastgame._arguments", "did_you_mean")?.call1((given, allowed))?.extract()
+}
+
 /// The keyword arguments of a constructor.
 pub(crate) struct Arguments<'a, 'py>(Option<&'a Bound<'py, PyDict>>);
 
@@ -168,9 +177,12 @@ impl<'a, 'py> Arguments<'a, 'py> {
         };
         // A lone surrogate stands in no word.
         let given = given.to_string_lossy();
-        let found = words.iter().copied().find(|(word, _)| *word == given);
-        let shown = || shown_text(&given);
-        found.ok_or_else(|| PyValueError::new_err(format!("{name} must be {}; {} was given", allowed(), shown())))
+        if let Some(found) = words.iter().copied().find(|(word, _)| *word == given) {
+            return Ok(found);
+        }
+        let hint = did_you_mean(object.py(), &given, words.iter().map(|(word, _)| *word))?;
+        let given = shown_text(&given);
+        Err(PyValueError::new_err(format!("{name} must be {}; {given} was given{hint}", allowed())))
     }
 
     /// The most cells that a search may suggest.
@@ -191,12 +203,14 @@ impl<'a, 'py> Arguments<'a, 'py> {
     }
 
     fn refuse_others(&self, class: &str, own: &[&str], common: &[&str]) -> PyResult<()> {
-        for name in self.0.map(|arguments| arguments.keys()).into_iter().flatten() {
-            let name = name.cast::<PyString>()?.to_string_lossy().into_owned();
-            if !common.iter().chain(own).any(|known| *known == name) {
+        for key in self.0.map(|arguments| arguments.keys()).into_iter().flatten() {
+            let name = key.cast::<PyString>()?.to_string_lossy().into_owned();
+            let mut known = own.iter().chain(common).copied();
+            if !known.clone().any(|known| known == name) {
+                let hint = did_you_mean(key.py(), &name, &mut known)?;
                 let name = shown_text(&name);
                 return Err(PyTypeError::new_err(format!(
-                    "{class}() has no argument {name}; the keyword arguments are {} and {}",
+                    "{class}() has no argument {name}{hint}; the keyword arguments are {} and {}",
                     own.join(", "),
                     common.join(", ")
                 )));
@@ -339,8 +353,9 @@ impl Parameters {
             Some(spacing) => {
                 let allowed = "\"dyadic\", or an integer from 1 to 8: every how many levels one is kept";
                 if let Ok(text) = spacing.cast::<PyString>() {
-                    let given = shown_text(&text.to_string_lossy());
-                    return Err(PyValueError::new_err(format!("levels must be {allowed}; {given} was given")));
+                    let text = text.to_string_lossy();
+                    let (given, hint) = (shown_text(&text), did_you_mean(py, &text, ["dyadic"])?);
+                    return Err(PyValueError::new_err(format!("levels must be {allowed}; {given} was given{hint}")));
                 }
                 Levels::Every(unsigned_parameter(&spacing, "levels", allowed)?)
             }

@@ -350,6 +350,12 @@ impl RangeCounter {
         read(slf, &slf.get().boxes(py, lo, hi)?, error)
     }
 
+    /// `cdf` with places of the only axis: None where there is no number.
+    fn _cdf_places(slf: &Bound<'_, Self>, ends: Vec<u64>) -> PyResult<Option<Vec<f64>>> {
+        let work = ends.len().saturating_mul(256);
+        slf.as_super().get().with_range(slf.py(), work, |range, rng| range.cdf(&ends, rng))
+    }
+
     /// `count` with places of the grid, whether or not there are axes.
     fn _count_places<'py>(
         slf: &Bound<'py, Self>,
@@ -370,8 +376,12 @@ impl RangeCounter {
     ///
     /// Returns
     /// -------
-    /// The coordinate, an int or an array of int64; with an axis the beginning of the bin (minus infinity below the
-    /// first edge), or the category. Without points it means nothing: look at the count of all first.
+    /// The coordinate, an int or an array of int64; with an axis the beginning of the bin, or the category. A quantile in a flow
+    /// bin is minus infinity below the first edge (None of dates), and None among other categories.
+    ///
+    /// No number, None, if the released total of all points is not above its own 95 % error, as in 97.5 % of releases of an
+    /// empty counter: decided from released values alone. Of several `q` an array of NaN, float64, or of None for dates
+    /// and categories.
     #[pyo3(signature = (q))]
     fn quantile<'py>(slf: &Bound<'py, Self>, q: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         static VALUES: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
@@ -391,7 +401,8 @@ impl RangeCounter {
     ///
     /// Returns
     /// -------
-    /// A float, or an array of float64. Not clamped, and not made monotone.
+    /// A float, or an array of float64. Not clamped, and not made monotone. Where `quantile` has no number, None or an
+    /// array of NaN.
     fn cdf<'py>(slf: &Bound<'py, Self>, x: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         static CDF: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
         imported(slf.py(), &CDF, RANGES, "cdf")?.call1((slf, x))

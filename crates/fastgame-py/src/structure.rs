@@ -660,7 +660,7 @@ impl Structure {
     /// Raises
     /// ------
     /// StateError
-    ///     The structure is in memory alone, or was closed.
+    ///     The structure is in memory alone, or was closed; the file has a second name (a hard link), and goes on as it is.
     /// OSError
     ///     There is no room for a new file, or no permission to make one; the old one goes on.
     fn checkpoint(&self, py: Python<'_>) -> PyResult<()> {

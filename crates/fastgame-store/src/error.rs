@@ -73,6 +73,13 @@ pub enum Error {
         /// Where it was.
         path: PathBuf,
     },
+    /// The file has more than one name (hard links): a checkpoint would make the other ones a second live copy.
+    Linked {
+        /// The file.
+        path: PathBuf,
+        /// How many it has.
+        names: u64,
+    },
     /// Calls are held: they are written by a commit.
     Held {
         /// The file.
@@ -157,6 +164,12 @@ impl fmt::Display for Error {
                 f,
                 "{} is no longer the file that was opened: it was moved, removed or replaced, and what is written now would \
                  not be found again. Put it back, and open it anew",
+                path.display()
+            ),
+            Self::Linked { path, names } => write!(
+                f,
+                "{} has {names} names (hard links), and a checkpoint would leave the other ones with a copy that answers the \
+                 same anew. Remove the other names (find -samefile shows them), then do this again; nothing was changed",
                 path.display()
             ),
             Self::Held { path } => write!(

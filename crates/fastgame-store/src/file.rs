@@ -86,6 +86,19 @@ fn is_same_file(_: &File, _: &Path) -> io::Result<bool> {
     Ok(true)
 }
 
+/// How many names (hard links) a file has.
+#[cfg(unix)]
+fn names_of(file: &File) -> io::Result<u64> {
+    use std::os::unix::fs::MetadataExt;
+    Ok(file.metadata()?.nlink())
+}
+
+#[cfg(not(unix))]
+fn names_of(_: &File) -> io::Result<u64> {
+    // The standard library does not tell.
+    Ok(1)
+}
+
 /// The folder of a file: the file's place in it is on the disk only when the folder is.
 struct Folder(#[cfg(unix)] File);
 
@@ -175,13 +188,18 @@ impl Draft {
 
     /// Removes what a process that was stopped has left. To be called by who holds the file itself.
     fn remove_old(target: &Path) {
+        Self::remove_old_if(target, |_| true);
+    }
+
+    fn remove_old_if(target: &Path, is_meant: impl Fn(&Path) -> bool) {
         let prefix = Self::prefix(target);
         let names = target.parent().and_then(|folder| fs::read_dir(folder).ok()).into_iter().flatten().flatten();
         for entry in names {
             let name = entry.file_name();
             let rest = name.as_encoded_bytes().strip_prefix(prefix.as_encoded_bytes());
             let number = rest.and_then(|rest| rest.strip_suffix(Self::SUFFIX.as_bytes()));
-            if number.is_some_and(|number| number.len() == 16 && number.iter().all(u8::is_ascii_hexdigit)) {
+            let is_draft = number.is_some_and(|number| number.len() == 16 && number.iter().all(u8::is_ascii_hexdigit));
+            if is_draft && is_meant(&entry.path()) {
                 // A left-over is no reason to fail.
                 let _ = fs::remove_file(entry.path());
             }
@@ -302,6 +320,7 @@ impl Log {
     pub(crate) fn mend(&mut self, scan: &Scan) -> Result<()> {
         // That process may have put the file in its place, and not have synced that.
         Folder::of(&self.path)?.sync(&self.path)?;
+        self.check_one_name()?;
         self.write_end(scan)?;
         Draft::remove_old(&self.path);
         Ok(())
@@ -411,6 +430,21 @@ impl Log {
         }
     }
 
+    /// Refuses a file with a second name: what takes the place of the one would leave the other, a second live copy.
+    fn check_one_name(&self) -> Result<()> {
+        let names = || names_of(&self.file).map_err(Error::io(&self.path, "count the names of"));
+        if names()? == 1 {
+            return Ok(());
+        }
+        // A process that is stopped while it makes a store leaves the draft's name beside the store's own.
+        Draft::remove_old_if(&self.path, |draft| is_same_file(&self.file, draft).unwrap_or(false));
+        match names()? {
+            // None: then the file is gone from its place, which is told elsewhere.
+            0 | 1 => Ok(()),
+            names => Err(Error::Linked { path: self.path.clone(), names }),
+        }
+    }
+
     /// Puts a new file in place of this one, with what `write` appends to it. Until it is there nothing has changed.
     ///
     /// # Errors
@@ -432,6 +466,7 @@ impl Log {
         let folder = Folder::of(&self.path).map_err(|error| (true, error))?;
         // What stands there now may be somebody else's.
         self.check_in_place().map_err(|error| (false, error))?;
+        self.check_one_name().map_err(|error| (true, error))?;
         fs::rename(&draft.path, &self.path).map_err(|error| (true, Error::io(&self.path, "replace")(error)))?;
         draft.is_done = true;
         let path = std::mem::take(&mut self.path);

@@ -203,7 +203,7 @@ impl<S: State> Store<S> {
     ///
     /// # Errors
     /// [`Error::Io`], with [`io::ErrorKind::NotFound`] if there is no file; [`Error::InUse`]; [`Error::Foreign`],
-    /// [`Error::Version`], [`Error::Damaged`], [`Error::Older`]; [`Error::Differs`] naming the first parameter that does,
+    /// [`Error::Version`], [`Error::Damaged`], [`Error::Older`]; [`Error::Linked`]; [`Error::Differs`] naming the first parameter that does,
     /// [`Error::Calibration`]; what `build` returns. Nothing has changed then.
     pub fn open<E: From<Error>>(
         path: &Path,
@@ -379,8 +379,9 @@ impl<S: State> Store<S> {
     /// Done now and then without being asked. The file keeps its permissions.
     ///
     /// # Errors
-    /// [`Error::Held`] while calls are held; [`Error::Io`] if there is no room for a new file or no permission to make one; the store goes on with the old one,
-    /// unless the folder could not be synced.
+    /// [`Error::Held`] while calls are held; [`Error::Io`] if there is no room for a new file or no permission to make one, and
+    /// [`Error::Linked`] if the file has a second name: the store goes on with the old file, unless the folder could not be
+    /// synced.
     pub fn checkpoint(&mut self) -> Result<()> {
         // Of calls that are held the state has what is not written yet, and would have it twice.
         self.sync()?;

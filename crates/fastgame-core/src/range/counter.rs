@@ -28,6 +28,9 @@ use crate::release_law::Medians;
 use crate::sketch::{Weights, check_weights, median};
 use crate::vector::{Cells, ContinualVector, Invalid, OnExcess};
 
+/// How often the total of an empty counter may be off, on either side, by more than what a total must be above.
+const UNCLEAR: f64 = 0.05;
+
 /// The coordinates from the first up to, not including, the second.
 pub type Interval = (u64, u64);
 
@@ -546,15 +549,26 @@ impl RangeCounter {
         self.count(&boxes, rng)
     }
 
+    /// The error that the released count of all points must be above for shares of it to mean something: 95 % of the releases
+    /// of an empty counter are off by less. A count of noise alone is above it, so on this one side, in 2.5 % of cases. With a
+    /// total just above it a quantile may be any, but its error in rank is known; below, it may not even have the sign of the
+    /// data. `std` is the count's, from public and released values ([`RangeCounter::count_with_error`]); the factor is a
+    /// quantile of the law of the noise.
+    fn least_total(&self, std: f64) -> f64 {
+        std * self.vector.release_law().standard_quantile_of_sums(UNCLEAR)
+    }
+
     /// One axis only: for each `q` a coordinate `x` at which the released prefix counts cross `q` times the released total:
     /// below `q * total` up to `x`, no more so up to `x + 1` (a released prefix count outside of the axis' ends). By descent
     /// of the binary tree, one read a level for all `q` together; which counts are read next depends on those released before.
-    /// Without points the answer means nothing: look at the total first.
+    ///
+    /// `None` if the released total is not above its own 95 % error, so that nothing tells it from that of an empty counter:
+    /// decided from released values and the law of the noise. Only the total has been read then.
     ///
     /// # Errors
     /// [`Error::Parameter`] unless `0 <= q <= 1` and where there are more axes; as [`RangeCounter::count`]. If the generator
     /// fails on the way, what was read before is released.
-    pub fn quantile<R: TryCryptoRng + ?Sized>(&mut self, qs: &[f64], rng: &mut R) -> Result<Vec<u64>> {
+    pub fn quantile<R: TryCryptoRng + ?Sized>(&mut self, qs: &[f64], rng: &mut R) -> Result<Option<Vec<u64>>> {
         let size = self.check_one_axis()?;
         if let Some(&q) = qs.iter().find(|q| !(0.0..=1.0).contains(*q)) {
             return Err(Error::Parameter { name: "q", given: q.into(), allowed: "from 0 to 1" });
@@ -562,7 +576,11 @@ impl RangeCounter {
         let mut found = reserved(qs.len())?;
         found.resize(qs.len(), 0u64);
         let mut middles = reserved(qs.len())?;
-        let total = self.prefix(&[size], rng)?[0];
+        let whole = self.count_with_error(&[(0, size)], None, rng)?;
+        let (total, std) = (whole.values[0], whole.stds[0]);
+        if total <= self.least_total(std) {
+            return Ok(None);
+        }
         let height = u64::BITS - (size - 1).leading_zeros();
         for level in (0..height).rev() {
             // Each stands at the start of a node of twice this length: is the target reached in its left half?
@@ -576,7 +594,27 @@ impl RangeCounter {
                 }
             }
         }
-        Ok(found)
+        Ok(Some(found))
+    }
+
+    /// One axis only: the released share of all points that lie below each of `ends`, at the present step, which is sealed. Not
+    /// clamped, and not made monotone. One read.
+    ///
+    /// `None` if the released total is not above its own 95 % error, as for [`RangeCounter::quantile`].
+    ///
+    /// # Errors
+    /// As [`RangeCounter::prefix`].
+    pub fn cdf<R: TryCryptoRng + ?Sized>(&mut self, ends: &[u64], rng: &mut R) -> Result<Option<Vec<f64>>> {
+        let size = self.check_one_axis()?;
+        let mut boxes = reserved(ends.len().saturating_add(1))?;
+        boxes.extend(ends.iter().chain([&size]).map(|&end| (0, end)));
+        let Counts { values: mut shares, stds } = self.count_with_error(&boxes, None, rng)?;
+        let (Some(total), Some(&std)) = (shares.pop(), stds.last()) else { return Ok(None) };
+        if total <= self.least_total(std) {
+            return Ok(None);
+        }
+        shares.iter_mut().for_each(|share| *share /= total);
+        Ok(Some(shares))
     }
 
     /// One axis only: coordinates whose released count is at least `threshold`, the largest first, by descent of the tree at the

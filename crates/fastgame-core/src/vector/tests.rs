@@ -190,7 +190,7 @@ proptest! {
         max_weight in 1u32..2000,
     ) {
         let mut vector = builder(20).max_weight(max_weight).on_excess(OnExcess::Clip).build_exact().unwrap();
-        vector.update(&row).unwrap();
+        vector.update_row(&row).unwrap();
         let mut sums = [0i128; 20];
         row.iter().for_each(|&(cell, weight)| sums[cell as usize] += i128::from(weight));
         let norm_squared: i128 = sums.iter().map(|x| x * x).sum();
@@ -217,13 +217,13 @@ fn values_far_over_the_bound_are_refused_and_nothing_wraps() {
             let mut vector = builder.build_exact().unwrap();
             assert!(matches!(vector.update(&[(0u64, far)]), Err(Error::Excess { position: 0, .. })), "{far}");
             let many = [(0u64, far); 100];
-            assert!(matches!(vector.update(&many), Err(Error::Excess { position: 0, .. })), "{far}");
+            assert!(matches!(vector.update_row(&many), Err(Error::Excess { position: 0, .. })), "{far}");
             assert_eq!(vector.counters, [0; 3]);
         }
     }
     for far in [i64::MAX, i64::MIN] {
         let mut vector = builder(3).max_weight(1 << 31).build_exact().unwrap();
-        assert!(matches!(vector.update(&[(0u64, far); 4]), Err(Error::Excess { position: 0, .. })), "{far}");
+        assert!(matches!(vector.update_row(&[(0u64, far); 4]), Err(Error::Excess { position: 0, .. })), "{far}");
         assert_eq!(vector.counters, [0; 3]);
     }
 }
@@ -235,7 +235,7 @@ fn a_single_excess_is_clipped_to_the_bound_itself() {
     vector.update(&[(1u64, i64::MIN)]).unwrap();
     vector.update(&[(2u64, 1e300)]).unwrap();
     // Parts that add up to less than the bound are within it.
-    vector.update(&[(2u64, i64::MAX), (2, -i64::MAX), (2, -3)]).unwrap();
+    vector.update_row(&[(2u64, i64::MAX), (2, -i64::MAX), (2, -3)]).unwrap();
     assert_eq!(vector.release_all(&mut rng()).unwrap(), [7.0, -7.0, 4.0]);
 
     let mut real = builder(2).max_norm(1.0).on_excess(OnExcess::Clip).build_exact().unwrap();
@@ -251,7 +251,7 @@ fn a_single_excess_is_clipped_to_the_bound_itself() {
 fn a_clipped_row_is_within_the_bound_even_where_floats_round_its_scale_up() {
     // The scale is 1/4 less 2^-63 of it, which no float shows: (2^31, 1) would be over the bound by one.
     let mut vector = builder(2).max_weight(1 << 31).on_excess(OnExcess::Clip).build_exact().unwrap();
-    vector.update(&[(0u64, 1i64 << 33), (1, 5)]).unwrap();
+    vector.update_row(&[(0u64, 1i64 << 33), (1, 5)]).unwrap();
     assert_eq!(vector.counters, [(1 << 31) - 1, 1]);
 }
 
@@ -263,31 +263,24 @@ fn at_the_edge(counters: &[i64]) -> ContinualVector {
     vector
 }
 
-/// A batch of one-entry rows.
-fn batch(vector: &mut ContinualVector, entries: &[(u64, i64)]) -> Result<u64> {
-    let offsets: Vec<usize> = (0..=entries.len()).collect();
-    let (indices, values): (Vec<u64>, Vec<i64>) = entries.iter().copied().unzip();
-    vector.update_rows(Rows::Sparse { offsets: &offsets, indices: &indices, values: &values })
-}
-
 #[test]
 fn a_batch_that_would_overflow_changes_nothing_and_names_the_row() {
     let start = [i64::MAX - 5, 10, i64::MIN + 5];
     let mut vector = at_the_edge(&start);
-    assert_eq!(batch(&mut vector, &[(1, 50), (0, 3), (1, -20), (0, 3)]), Err(Error::Overflow { position: 3 }));
+    assert_eq!(vector.update(&[(1u64, 50i64), (0, 3), (1, -20), (0, 3)]), Err(Error::Overflow { position: 3 }));
     assert_eq!(vector.counters, start);
-    assert_eq!(batch(&mut vector, &[(1, 50), (2, -3), (1, -20), (2, -3)]), Err(Error::Overflow { position: 3 }));
+    assert_eq!(vector.update(&[(1u64, 50i64), (2, -3), (1, -20), (2, -3)]), Err(Error::Overflow { position: 3 }));
     assert_eq!(vector.counters, start);
     // To take the changes back in the order in which they were made would leave the range on the way.
-    assert_eq!(batch(&mut vector, &[(2, 50), (1, 1), (2, -50), (0, 6)]), Err(Error::Overflow { position: 3 }));
+    assert_eq!(vector.update(&[(2u64, 50i64), (1, 1), (2, -50), (0, 6)]), Err(Error::Overflow { position: 3 }));
     assert_eq!(vector.counters, start);
     assert!(!vector.is_sealed());
     // Up to the edge, and back.
-    assert_eq!(batch(&mut vector, &[(0, 5), (2, -5), (1, 1)]), Ok(0));
+    assert_eq!(vector.update(&[(0u64, 5i64), (2, -5), (1, 1)]), Ok(0));
     assert_eq!(vector.counters, [i64::MAX, 11, i64::MIN]);
-    assert_eq!(batch(&mut vector, &[(0, 1)]), Err(Error::Overflow { position: 0 }));
-    assert_eq!(batch(&mut vector, &[(2, -1)]), Err(Error::Overflow { position: 0 }));
-    assert_eq!(batch(&mut vector, &[(0, -100), (2, 100), (0, 50)]), Ok(0));
+    assert_eq!(vector.update(&[(0u64, 1i64)]), Err(Error::Overflow { position: 0 }));
+    assert_eq!(vector.update(&[(2u64, -1i64)]), Err(Error::Overflow { position: 0 }));
+    assert_eq!(vector.update(&[(0u64, -100i64), (2, 100), (0, 50)]), Ok(0));
     assert_eq!(vector.counters, [i64::MAX - 50, 11, i64::MIN + 100]);
     assert_eq!(vector.release_all(&mut rng()).unwrap(), [(i64::MAX - 50) as f64, 11.0, (i64::MIN + 100) as f64]);
 }
@@ -295,7 +288,7 @@ fn a_batch_that_would_overflow_changes_nothing_and_names_the_row() {
 #[test]
 fn opposite_weights_in_one_row_do_not_overflow() {
     let mut vector = at_the_edge(&[i64::MAX, 0]);
-    assert_eq!(vector.update(&[(0u64, 100i64), (1, 7), (0, -101)]), Ok(0));
+    assert_eq!(vector.update_row(&[(0u64, 100i64), (1, 7), (0, -101)]), Ok(0));
     assert_eq!(vector.counters, [i64::MAX - 1, 7]);
 }
 
@@ -305,7 +298,7 @@ fn a_used_up_bound_on_the_total_is_renewed_and_costs_no_update() {
     let mut vector = at_the_edge(&[5, -5]);
     vector.total = i64::MAX as u64 - 1;
     for _ in 0..3 {
-        assert_eq!(batch(&mut vector, &[(0, 3), (1, -3), (0, -3)]), Ok(0));
+        assert_eq!(vector.update(&[(0u64, 3i64), (1, -3), (0, -3)]), Ok(0));
     }
     assert_eq!(vector.counters, [5, -14]);
     assert!(vector.total < 100, "renewed from the counters");
@@ -357,8 +350,8 @@ fn duplicates_of_huge_values_clip_alike_on_either_side() {
     vector.unit = Unit::Lifetime;
     let mut vector = vector.build_exact().unwrap();
     let many = |value: f64| vec![(1u64, value); 1000];
-    vector.update(&many(1e300)).unwrap();
-    vector.update(&many(-1e300)).unwrap();
+    vector.update_row(&many(1e300)).unwrap();
+    vector.update_row(&many(-1e300)).unwrap();
     assert_eq!(vector.counters, [0, 0], "an insertion and its deletion cancel");
 }
 

@@ -334,8 +334,17 @@ fn one_axis(tape: &mut Tape<'_>, model: &mut Model<'_>, both: &mut Both<RangeCou
     let bad = qs.iter().find(|q| !(0.0..=1.0).contains(*q));
     let bad = bad.map(|&q| Error::Parameter { name: "q", given: Given::Float(q), allowed: "from 0 to 1" });
     let Some(found) = both.descend(tape, axes.or(bad), |counter, rng| counter.quantile(&qs, rng)) else { return };
+    let whole = both.again(|counter, rng| counter.count_with_error(&[(0, size)], None, rng));
+    let total = whole.values[0];
+    let shares = both.again(|counter, rng| counter.cdf(&[size], rng));
+    assert_eq!(shares, found.as_ref().map(|_| vec![1.0]));
+    // A total that is above four of its standard deviations is above its 95 % error whatever the law, and a negative one is not.
+    let Some(found) = found else {
+        assert!(total <= 4.0 * whole.stds[0], "{whole:?}");
+        return;
+    };
+    assert!(total > 1.9 * whole.stds[0], "{whole:?}");
     assert_eq!(found.len(), qs.len());
-    let total = both.again(|counter, rng| counter.prefix(&[size], rng))[0];
     for (&x, q) in found.iter().zip(&qs) {
         assert!(x < size);
         let ends = [x, x + 1];

@@ -3,7 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use fastgame_core::{
-    Cells, ContinualCounter, ContinualVector, Error, Given, Invalid, MAX_WEIGHT, OnExcess, Quantity, Result, Rows,
+    Cells, ContinualCounter, ContinualVector, Error, Given, Index, Invalid, MAX_WEIGHT, OnExcess, Quantity, Result,
+    Rows,
 };
 
 use super::both::{self, Base, Both, Structure};
@@ -255,18 +256,46 @@ fn reals(values: &[Value]) -> Vec<f64> {
     values.iter().map(|value| if let Value::Real(value) = value { *value } else { unreachable!() }).collect()
 }
 
+/// By which call entries are added.
+#[derive(Clone, Copy)]
+enum Call {
+    Sparse,
+    /// Rows of one cell.
+    Single,
+    /// The same, as pairs.
+    Pairs,
+    /// All entries are one row.
+    Row,
+}
+
 fn sparse<V: Quantity>(
     vector: &mut ContinualVector,
-    signed: bool,
+    (call, signed): (Call, bool),
     offsets: &[usize],
     indices: &[i64],
     values: &[V],
 ) -> Result<u64> {
     if signed {
-        return vector.update_rows(Rows::Sparse { offsets, indices, values });
+        return add(vector, call, offsets, indices, values);
     }
     let indices: Vec<u64> = indices.iter().map(|&index| index as u64).collect();
-    vector.update_rows(Rows::Sparse { offsets, indices: &indices, values })
+    add(vector, call, offsets, &indices, values)
+}
+
+fn add<I: Index, V: Quantity>(
+    vector: &mut ContinualVector,
+    call: Call,
+    offsets: &[usize],
+    indices: &[I],
+    values: &[V],
+) -> Result<u64> {
+    let pairs = || -> Vec<(I, V)> { indices.iter().copied().zip(values.iter().copied()).collect() };
+    match call {
+        Call::Sparse => vector.update_rows(Rows::Sparse { offsets, indices, values }),
+        Call::Single => vector.update_rows(Rows::Single { indices, values }),
+        Call::Pairs => vector.update(&pairs()),
+        Call::Row => vector.update_row(&pairs()),
+    }
 }
 
 pub(crate) fn play(tape: &mut Tape<'_>, as_counter: bool) {
@@ -384,6 +413,7 @@ fn update<S: Cellular>(tape: &mut Tape<'_>, model: &mut Model<'_>, both: &mut Bo
             }
             offsets.push(indices.len());
         }
+        let mut call = Call::Sparse;
         match tape.below(24) {
             0 => drop(offsets.pop()),
             1 => offsets[0] = 1,
@@ -391,7 +421,15 @@ fn update<S: Cellular>(tape: &mut Tape<'_>, model: &mut Model<'_>, both: &mut Bo
             3 => offsets.insert(1, indices.len() + 1),
             4 => drop(values.pop()),
             5 => offsets.clear(),
+            6 | 7 => call = Call::Single,
+            8 | 9 => call = Call::Pairs,
+            10 | 11 => call = Call::Row,
             _ => {}
+        }
+        match call {
+            Call::Sparse => {}
+            Call::Single | Call::Pairs => offsets = (0..=indices.len()).collect(),
+            Call::Row => offsets = vec![0, indices.len()],
         }
         let fit = offsets.first() == Some(&0)
             && offsets.last() == Some(&indices.len())
@@ -409,9 +447,9 @@ fn update<S: Cellular>(tape: &mut Tape<'_>, model: &mut Model<'_>, both: &mut Bo
         let expected = model.update(open, rows);
         let vector = both.main.cells();
         let result = if whole {
-            sparse(vector, signed, &offsets, &indices, &integers(&values))
+            sparse(vector, (call, signed), &offsets, &indices, &integers(&values))
         } else {
-            sparse(vector, signed, &offsets, &indices, &reals(&values))
+            sparse(vector, (call, signed), &offsets, &indices, &reals(&values))
         };
         (expected, result)
     };

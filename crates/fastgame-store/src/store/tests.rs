@@ -596,6 +596,69 @@ fn files_keep_their_permissions_and_links() {
     assert!(matches!(open(Path::new("/dev/null"), make), Err(Error::Foreign { .. })));
 }
 
+/// Rejects a second name that stays a store of its own after a checkpoint, asked for or not.
+#[cfg(unix)]
+#[test]
+fn a_store_with_a_second_name_is_neither_opened_nor_written_anew() {
+    let folder = Folder::new();
+    let make = || bases().remove(0).cells(100).max_norm(10.0).build().unwrap();
+    let (path, other) = (folder.file("v.fg"), folder.file("other.fg"));
+    let mut store = Store::create(&path, Options::default(), IDENTITY, make(), "").unwrap();
+    store.call(|vector| vector.update(&[(5u64, 1i64)])).unwrap().unwrap();
+    fs::hard_link(&path, &other).unwrap();
+    // In use it goes on, and stays one file: however long the journal grows.
+    assert!(matches!(store.checkpoint(), Err(Error::Linked { names: 2, .. })));
+    let cells: Vec<(u64, i64)> = (0..100).map(|cell| (cell, 1)).collect();
+    for _ in 0..20_000 {
+        store.call(|vector| vector.update(&cells)).unwrap().unwrap();
+        if store.bytes()[1] > LEAST_JOURNAL {
+            break;
+        }
+    }
+    assert!(store.bytes()[1] > LEAST_JOURNAL);
+    let state = image(store.state());
+    store.close().unwrap();
+    let before = fs::read(&path).unwrap();
+    for name in [&path, &other] {
+        assert!(matches!(open(name, make), Err(Error::Linked { names: 2, .. })));
+        inspect(name).unwrap();
+    }
+    assert_eq!(fs::read(&path).unwrap(), before);
+    let names = fs::read_dir(&folder.0).unwrap().count();
+    assert_eq!(names, 2, "drafts are left");
+    // Either name may stay.
+    fs::remove_file(&path).unwrap();
+    let mut store = open(&other, make).unwrap();
+    assert_eq!(image(store.state()), state);
+    store.checkpoint().unwrap();
+    // Refused while there is the name, and no longer.
+    fs::hard_link(&other, &path).unwrap();
+    assert!(store.checkpoint().is_err());
+    fs::remove_file(&path).unwrap();
+    store.checkpoint().unwrap();
+    assert_eq!(image(store.state()), state);
+}
+
+/// A new store has two names for a moment, its own and its draft's: a stop in between must not end it.
+#[cfg(unix)]
+#[test]
+fn a_stop_while_a_store_gets_its_name_does_not_end_it() {
+    let folder = Folder::new();
+    let make = || bases().remove(0).cells(3).build().unwrap();
+    let (path, draft) = (folder.file("v.fg"), folder.file(".v.fg.00000000000000ff.draft"));
+    Store::create(&path, Options::default(), IDENTITY, make(), "").unwrap().close().unwrap();
+    fs::hard_link(&path, &draft).unwrap();
+    // What is nobody's draft stays, and is counted.
+    let other = folder.file(".v.fg.ff.draft");
+    fs::hard_link(&path, &other).unwrap();
+    assert!(matches!(open(&path, make), Err(Error::Linked { names: 2, .. })));
+    assert!(other.exists() && !draft.exists());
+    fs::remove_file(&other).unwrap();
+    fs::hard_link(&path, &draft).unwrap();
+    open(&path, make).unwrap().checkpoint().unwrap();
+    assert!(!draft.exists());
+}
+
 /// A structure that random words tell what to do.
 trait Exercise: State + fmt::Debug {
     fn update(&mut self, word: u64);
