@@ -1012,8 +1012,7 @@ def _by_command(setting: Setting, path: str, folder: Path) -> Outcome:
         return Outcome((code, out, err), None)
     table = list(csv.DictReader(io.StringIO(out)))
     columns: dict[str, Values] = {name: [line[name] for line in table] for name in table[0]}
-    for name in columns.keys() & {"value", "std", "std_of_rows"}:
-        columns[name] = [float(text or "nan") for text in columns[name]]
+    columns["value"] = [float(text) for text in columns["value"]]
     return _of_rows(sink, len(table), columns, (code, err))
 
 
@@ -1034,16 +1033,14 @@ def run_command(arguments: Sequence[str]) -> tuple[int, str, str]:
 
 
 def _of_rows(sink: Sink, count: int, columns: dict[str, Values], said: Any) -> Outcome:
-    """Releases as a row a step; ranks stand in any order, and errors that are computed of releases differ."""
-    left_out = {"value", "rank", *(() if sink.linear else ("std", "std_of_rows"))}
-    labels = list(
-        zip(*([str(value) for value in columns[name]] for name in columns if name not in left_out), strict=True)
-    )
+    """Releases as a row a step. Ranks stand in any order, and what is computed of releases differs as they do."""
+    names = [name for name in columns if name in {"time", "key", "part", "box", *(["std"] if sink.linear else [])}]
+    labels = list(zip(*([str(value) for value in columns[name]] for name in names), strict=True))
     order = sorted(range(count), key=lambda place: labels[place]) if "rank" in columns else list(range(count))
     labels, values = [labels[place] for place in order], [columns["value"][place] for place in order]
     steps = len(set(columns["time"]))
     assert steps == HORIZON
-    return Outcome((said, tuple(labels)), np.array(values).reshape(steps, -1))
+    return Outcome((said, tuple(columns), tuple(labels)), np.array(values).reshape(steps, -1))
 
 
 # What one row may do.
@@ -1114,11 +1111,13 @@ def settings(door: str, chosen: random.Random) -> Iterator[Setting]:
             roles += ["time", "gone"] if DOORS[door].by != "update" else []
             role = chosen.choice([*roles, *sink.columns])
             kinds = [kind for kind, held in DOORS[door].kinds.items() if held.form in FORMS[role]]
+            # Text can be the oddest.
+            texts = [kind for kind in kinds if DOORS[door].kinds[kind].form == "text"]
             yield Setting(
                 door,
                 name,
                 role,
-                chosen.choice(kinds),
+                chosen.choice(chosen.choice([kinds, texts])),
                 weighted=role == "weight" or name == "update of counter" or chosen.random() < 0.3,
                 deleted=role == "gone" or chosen.random() < 0.3,
                 zoned=chosen.random() < 0.3,
@@ -1206,7 +1205,8 @@ def check(setting: Setting, values: Values, chosen: random.Random, folder: Path)
                     if abs(change.max() - weight) > 2 * tolerance(setting):
                         wrong = f"a row of weight {weight} adds {change.max():.6g}"
                 expected = change if expected is None else expected
-            where = f"{value!r:.80} in row {place} of {len(rows)}, {name}: {_short(base)} -> {_short(found)}"
+            shown = "nothing odd" if value is PLAIN else f"{value!r:.80}"
+            where = f"{shown} in row {place} of {len(rows)}, {name}: {_short(base)} -> {_short(found)}"
             yield None if wrong is None else f"{wrong}: {where}"
 
 

@@ -44,7 +44,7 @@ def small_blocks(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
 
 def tried(door: str, groups: int, folder: Path, small: Callable[[int], None], seed: int) -> None:
     """Tries a door with many sinks, roles and odd values."""
-    chosen = random.Random(seed)
+    chosen = random.Random(f"{door} {seed}")
     wrong = []
     rows = 0
     for _, setting in zip(range(groups), row_doors.settings(door, chosen), strict=False):
