@@ -28,8 +28,8 @@ import fastgame as fg
 from fastgame import _files, axis
 
 #: Groups of tables for each door, by who is given them: 30 seconds in all, and ten minutes.
-GROUPS = {"command": 8, "replay": 25, "update": 60}
-SLOW = 60
+GROUPS = {"command": 5, "replay": 8, "update": 40}
+SLOW = 23
 
 
 @pytest.fixture
@@ -44,17 +44,17 @@ def small_blocks(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
 
 def tried(door: str, groups: int, folder: Path, small: Callable[[int], None], seed: int) -> None:
     """Tries a door with many sinks, roles and odd values."""
-    chosen = random.Random(seed)
+    chosen = random.Random(f"{door} {seed}")
     wrong = []
     rows = 0
     for _, setting in zip(range(groups), row_doors.settings(door, chosen), strict=False):
         small(setting.block)
-        for complaint in row_doors.check(setting, chosen.sample(row_doors.odds_of(setting), 4), chosen, folder):
+        for complaint in row_doors.check(setting, row_doors.odds_of(setting, 5, chosen, folder), chosen, folder):
             rows += 1
             if complaint is not None:
                 wrong.append(f"{complaint}\n    {setting}")
     # Doors and sinks that take nothing would be right always.
-    assert rows > 4 * groups
+    assert rows > 5 * groups
     shortest = "\n".join(sorted(wrong, key=len)[:8])
     assert not wrong, f"{len(wrong)} of {rows} rows decide over others:\n{shortest}"
 
@@ -73,7 +73,7 @@ def test_a_row_decides_over_itself_alone_at_length(
 
 
 ARBITRARY = settings(
-    derandomize=True, deadline=None, max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    derandomize=True, deadline=None, max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 #: Pieces of which lines are made that a reader may stumble over.
 PIECES = [
