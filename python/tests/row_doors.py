@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -61,6 +62,7 @@ PLAIN = Ellipsis
 
 
 # Odd values. Each list grows; a door is given those that it can hold.
+# fmt: off
 
 #: Texts by the family of columns in which they are nearly something.
 ODD_TEXTS: dict[str, Values] = {"names": [], "numbers": [], "times": []}
@@ -89,14 +91,8 @@ ODD_TEXTS["times"] += [
     *["2026-01-03 25:00", "2026-01-03 23:60", "2026-01-03 23:59:60", "0000-01-01", "0001-01-01", "9999-12-31 23:59"],
     *["10000-01-01", "+10000-01-01", "-0001-01-01", "1677-09-21", "2262-04-12", "2300-01-01 00:00:00.000000001"],
     *["26-01-03", "2026-1-3", "2026/01/03", "03.01.2026", "2026-01-03 9:30", "1767427200", "1767427200000", "now"],
-    *[
-        " 2026-01-03",
-        "2026-01-03 ",
-        "2026-01-03\t",
-        "2026-01-03  09:30",
-        "2026-01-03\u00a009:30",
-        "2026-01-03 09:30 PM",
-    ],
+    *[" 2026-01-03", "2026-01-03 ", "2026-01-03\t", "2026-01-03  09:30", "2026-01-03\u00a009:30"],
+    *["2026-01-03 09:30 PM"],
     # The edges of the clock.
     *["2025-12-31 23:59:59.999999", "2026-01-01", "2026-01-08 23:59:59.999999", "2026-01-09"],
     # As a number, and cut off.
@@ -104,43 +100,11 @@ ODD_TEXTS["times"] += [
 ]
 ODD_TEXTS["names"] += [
     # Keys that are nearly listed ones.
-    *[
-        "a",
-        "a ",
-        " a",
-        "A",
-        "a\u0000",
-        "\u0000",
-        "a\u0000b",
-        "а",
-        "é",
-        "e\u0301",
-        "\u00e9",
-        "\ufeffa",
-        "\u200b",
-        "\U0001f600",
-    ],
+    *["a", "a ", " a", "A", "a\u0000", "\u0000", "a\u0000b", "а", "é", "e\u0301", "\u00e9", "\ufeffa", "\u200b"],
+    *["\U0001f600"],
     # What means something to a parser.
-    *[
-        '"',
-        '""',
-        '"a',
-        'a"',
-        'a"b',
-        '"a"',
-        "'",
-        "a,b",
-        ",",
-        ";",
-        "a\tb",
-        "#",
-        "\\",
-        "\\n",
-        "a\nb",
-        "a\r\nb",
-        "\r",
-        "\n",
-    ],
+    *['"', '""', '"a', 'a"', 'a"b', '"a"', "'", "a,b", ",", ";", "a\tb", "#", "\\", "\\n", "a\nb", "a\r\nb", "\r"],
+    *["\n"],
     *["{", "}", "[]", "{}", "null\n", "\u2028", "\x1a", "\x7f", "\x85", "x" * 5000],
     # Half of a pair: no UTF-8.
     *["\ud800", "a\udfff"],
@@ -170,12 +134,8 @@ ODD_VALUES: Values = [
     *[dt.datetime.min.replace(tzinfo=_UTC), dt.datetime.max.replace(tzinfo=dt.timezone(-dt.timedelta(hours=12)))],
     *[dt.date.min, dt.date.max, dt.time(9, 30), dt.timedelta(days=1), np.timedelta64(1, "D")],
     *[np.datetime64("2026-01-03"), np.datetime64("2026-01-03T09:30"), np.datetime64("2026-01-03T09:30:00.1", "ns")],
-    *[
-        np.datetime64("2026", "Y"),
-        np.datetime64("10000-01-01"),
-        np.datetime64("-9999-01-01"),
-        np.datetime64(2**62, "us"),
-    ],
+    *[np.datetime64("2026", "Y"), np.datetime64("10000-01-01"), np.datetime64("-9999-01-01")],
+    *[np.datetime64(2**62, "us")],
     *[pd.Timestamp("2026-01-03 09:30"), pd.Timestamp("2026-01-03 09:30", tz="UTC"), pd.Timestamp.max],
     *[pd.Timestamp("2026-01-03 23:59:59.999999999"), pd.Period("2026-01-03", "D"), pd.Timedelta(1, "D")],
     # Text and bytes of other makes.
@@ -191,10 +151,8 @@ ODD_CELLS: Values = [
         Raw, [b'"', b'""', b'"""', b'""""', b'"a', b'a"', b'"a"', b'"a"b', b'"a""b"', b'"a" ', b' "a"', b'a"b"', b"'a'"]
     ),
     *map(Raw, [b'"a,b"', b'"a,b', b"a,b", b",", b",,,", b'",', b',"', b'"1"', b'"2026-01-03 09:30"', b'""1""', b'\\"']),
-    *map(
-        Raw,
-        [b"\0", b"a\0", b"\xff", b'"\xff', b"\xff,\xff", b"\xef\xbb\xbf", b"\xef\xbb\xbfa", b"\xc3\x28", b"\xfe\xff"],
-    ),
+    *map(Raw, [b"\0", b"a\0", b"\xff", b'"\xff', b"\xff,\xff", b"\xef\xbb\xbf"]),
+    *map(Raw, [b"\xef\xbb\xbfa", b"\xc3\x28", b"\xfe\xff"]),
     *map(
         Raw, [b"x" * 3000, b'"' * 301, b"," * 300, b'"' + b"y" * 3000, b"\x1a", b"\x0b", b"\x0c", b"\x1c", b"\xc2\x85"]
     ),
@@ -203,29 +161,14 @@ ODD_CELLS: Values = [
 
 #: Lines of CSV as they are.
 ODD_CSV_LINES: Values = [
-    *map(
-        Line,
-        [b"", b" ", b",", b",,", b",,,,,,,,,,,,", b'"', b'""', b'"""', b"\0", b"\xff", b"\xef\xbb\xbf", b"\t", b"#"],
-    ),
-    *map(
-        Line,
-        [b"2026-01-03 09:30", b'"2026-01-03 09:30', b'2026-01-03 09:30,"', b'2026-01-03 09:30,"/home', b"zz" * 2000],
-    ),
-    *map(
-        Line,
-        [b"2026-01-03 09:30,a,1,1,1,1,1,1,1,1", b"2026-01-03 09:30,\xff,1,1,1,1,1,1,1", b'"\xff,', b"'", b"time,key"],
-    ),
-    *map(
-        Line,
-        [
-            b'2026-01-03 09:30,a,"1',
-            b'","',
-            b'",",",",",",",',
-            b"\xff,\xff,\xff,\xff,\xff,\xff,\xff",
-            b"\x1a",
-            b'"a" "b",',
-        ],
-    ),
+    *map(Line, [b"", b" ", b",", b",,", b",,,,,,,,,,,,", b'"', b'""', b'"""']),
+    *map(Line, [b"\0", b"\xff", b"\xef\xbb\xbf", b"\t", b"#"]),
+    *map(Line, [b"2026-01-03 09:30", b'"2026-01-03 09:30', b'2026-01-03 09:30,"']),
+    *map(Line, [b'2026-01-03 09:30,"/home', b"zz" * 2000]),
+    *map(Line, [b"2026-01-03 09:30,a,1,1,1,1,1,1,1,1", b"2026-01-03 09:30,\xff,1,1,1,1,1,1,1", b'"\xff,']),
+    *map(Line, [b"'", b"time,key"]),
+    *map(Line, [b'2026-01-03 09:30,a,"1', b'","', b'",",",",",",",', b"\xff,\xff,\xff,\xff,\xff,\xff,\xff", b"\x1a"]),
+    *map(Line, [b'"a" "b",']),
 ]
 
 #: Values of JSON as they are written, whether or not they may be.
@@ -233,110 +176,32 @@ ODD_JSON: Values = [
     *map(
         Raw, [b"", b"null", b"true", b"false", b"NaN", b"Infinity", b"-Infinity", b"1e400", b"-1e400", b"1e-400", b"-0"]
     ),
-    *map(
-        Raw,
-        [b"-0.0", b"1.0", b"1.5", b"1e0", b"10e-1", b"+1", b"01", b"0x1", b".5", b"1.", b"9" * 30, b"9" * 5000, b"1_0"],
-    ),
-    *map(
-        Raw,
-        [b"9007199254740993", b"9007199254740993.0", b"9223372036854775808", b"-9223372036854775809", b"1.2e18", b"4"],
-    ),
-    *map(
-        Raw,
-        [b"[]", b"[1]", b"{}", b'{"a": 1}', b"[" * 200 + b"]" * 200, b'{"a":' * 200 + b"1" + b"}" * 200, b"[[null]]"],
-    ),
-    *map(
-        Raw,
-        [
-            b'"\\ud800"',
-            b'"\\ud83d\\ude00"',
-            b'"\\u0000"',
-            b'"\\u0061"',
-            b'"a\\nb"',
-            b'"\\x61"',
-            b'"a',
-            b'a"',
-            b"'a'",
-            b"a",
-        ],
-    ),
-    *map(
-        Raw,
-        [
-            b'"\xff"',
-            b'"\xed\xa0\x80"',
-            b'"a\0b"',
-            b'"a\tb"',
-            b'"\xef\xbb\xbfa"',
-            b'"a", "time": "2026-01-03"',
-            b'"a" /**/',
-        ],
-    ),
-    *map(
-        Raw,
-        [b'"a"}, {"a": 1', b'"a"} {"a": 1', b'"a"}}', b'"' + b"x" * 3000 + b'"', b'"a",', b'"' + b"\\" * 301 + b'"'],
-    ),
+    *map(Raw, [b"-0.0", b"1.0", b"1.5", b"1e0", b"10e-1", b"+1", b"01", b"0x1"]),
+    *map(Raw, [b".5", b"1.", b"9" * 30, b"9" * 5000, b"1_0"]),
+    *map(Raw, [b"9007199254740993", b"9007199254740993.0", b"9223372036854775808", b"-9223372036854775809"]),
+    *map(Raw, [b"1.2e18", b"4"]),
+    *map(Raw, [b"[]", b"[1]", b"{}", b'{"a": 1}']),
+    *map(Raw, [b"[" * 200 + b"]" * 200, b'{"a":' * 200 + b"1" + b"}" * 200, b"[[null]]"]),
+    *map(Raw, [b'"\\ud800"', b'"\\ud83d\\ude00"', b'"\\u0000"', b'"\\u0061"', b'"a\\nb"', b'"\\x61"', b'"a', b'a"']),
+    *map(Raw, [b"'a'", b"a"]),
+    *map(Raw, [b'"\xff"', b'"\xed\xa0\x80"', b'"a\0b"', b'"a\tb"', b'"\xef\xbb\xbfa"', b'"a", "time": "2026-01-03"']),
+    *map(Raw, [b'"a" /**/']),
+    *map(Raw, [b'"a"}, {"a": 1', b'"a"} {"a": 1', b'"a"}}', b'"' + b"x" * 3000 + b'"']),
+    *map(Raw, [b'"a",', b'"' + b"\\" * 301 + b'"']),
 ]
 
 #: Lines of JSON as they are.
 ODD_JSON_LINES: Values = [
-    *map(
-        Line,
-        [
-            b"",
-            b" ",
-            b"null",
-            b"true",
-            b"1",
-            b'"a"',
-            b"[]",
-            b"{}",
-            b"{",
-            b"}",
-            b"[",
-            b"]",
-            b"{}{}",
-            b"[{}]",
-            b"{},",
-            b",",
-        ],
-    ),
-    *map(
-        Line,
-        [
-            b'{"time": "2026-01-03 09:30"}',
-            b'{"time": "2026-01-03 09:30"',
-            b'{"time": {"time": 1}}',
-            b'{"time": 1, "time": 2}',
-        ],
-    ),
-    *map(
-        Line,
-        [
-            b'{"x": 1} {"x": 2}',
-            b"\0",
-            b"\xff",
-            b"\xef\xbb\xbf{}",
-            b'{"\xff": 1}',
-            b'{"\\ud800": 1}',
-            b"{" * 300,
-            b"// a",
-        ],
-    ),
-    *map(
-        Line,
-        [
-            b'{"a":' * 5000,
-            b"[" * 20000,
-            b'{"z": "' + b"x" * 3000 + b'"}',
-            b"{'time': 1}",
-            b'"',
-            b'"{"',
-            b"{}\x0b",
-            b"\x0c",
-        ],
-    ),
+    *map(Line, [b"", b" ", b"null", b"true", b"1", b'"a"', b"[]", b"{}", b"{", b"}", b"[", b"]", b"{}{}", b"[{}]"]),
+    *map(Line, [b"{},", b","]),
+    *map(Line, [b'{"time": "2026-01-03 09:30"}', b'{"time": "2026-01-03 09:30"', b'{"time": {"time": 1}}']),
+    *map(Line, [b'{"time": 1, "time": 2}']),
+    *map(Line, [b'{"x": 1} {"x": 2}', b"\0", b"\xff", b"\xef\xbb\xbf{}", b'{"\xff": 1}', b'{"\\ud800": 1}']),
+    *map(Line, [b"{" * 300, b"// a"]),
+    *map(Line, [b'{"a":' * 5000, b"[" * 20000, b'{"z": "' + b"x" * 3000 + b'"}', b"{'time': 1}", b'"', b'"{"']),
+    *map(Line, [b"{}\x0b", b"\x0c"]),
 ]
+# fmt: on
 
 
 # Kinds: how columns are held.
@@ -421,7 +286,9 @@ def _in_numpy(values: Values, kind: Kind) -> Any:
     kept, kind_type = values, kind.type
     if str(kind_type).endswith(", UTC]"):  # numpy has no zones
         kind_type = kind_type.replace(", UTC]", "]")
-        kept = [value.astimezone(_UTC).replace(tzinfo=None) if getattr(value, "tzinfo", None) else value for value in values]
+        kept = [
+            value.astimezone(_UTC).replace(tzinfo=None) if getattr(value, "tzinfo", None) else value for value in values
+        ]
     column = np.array(kept, dtype=kind_type)
     if column.ndim != 1:
         raise Unheld
@@ -780,7 +647,7 @@ def _bins(one: Any) -> Values:
         return list(one.categories)
     edges = one.edges if not isinstance(one, axis.Datetime) else [f"2026-01-0{day}" for day in range(1, 10)]
     edges = [edge.item() if isinstance(edge, np.generic) else edge for edge in edges]
-    return [(None, edges[0]), *zip(edges, edges[1:], strict=False), (edges[-1], None)]
+    return [(None, edges[0]), *pairwise(edges), (edges[-1], None)]
 
 
 def _range(*names: str) -> Sink:
@@ -923,7 +790,9 @@ def outcome(setting: Setting, rows: Sequence[Row], folder: Path) -> Outcome:
     """What comes of rows."""
     by = DOORS[setting.door].by
     frame = given(setting, rows, folder)
-    return {"replay": _by_replay, "command": _by_command, "update": _by_update}[by](setting, frame, folder)
+    if by == "update":
+        return _by_update(setting, frame)
+    return (_by_command if by == "command" else _by_replay)(setting, frame, folder)
 
 
 def _other(setting: Setting, folder: Path) -> Any:
@@ -938,7 +807,7 @@ def _raised(error: Exception) -> Outcome:
     return Outcome((type(error).__name__, re.sub(r"<U\d+", "<U", str(error))), None)
 
 
-def _by_update(setting: Setting, columns: dict[str, Any], folder: Path) -> Outcome:
+def _by_update(setting: Setting, columns: dict[str, Any]) -> Outcome:
     sink = SINKS[setting.sink]
     structure = sink.structure(setting)
     assert sink.update is not None
@@ -1052,24 +921,22 @@ def complaint(setting: Setting, base: Outcome, more: Outcome, first: int) -> str
         return "what is said differs"
     if base.values is None or more.values is None:
         return None
-    sink = SINKS[setting.sink]
     change = more.values - base.values
-    most = bound(setting)
     near = tolerance(setting)
     changed = np.abs(change) > near
-    if np.abs(change).max() > most + near:
-        return f"a row changed a release by {np.abs(change).max():.6g}, and may by {most}"
-    if first and changed[: first - 1].any():
-        return "a row changed what was before it"
-    if not sink.linear:
-        return None
-    if np.count_nonzero(changed.any(axis=0)) > 1:
-        return "a row changed more than one cell"
-    for cell in change.T[changed.any(axis=0)]:
+    found = None
+    if np.abs(change).max() > bound(setting) + near:
+        found = f"a row changed a release by {np.abs(change).max():.6g}, and may by {bound(setting):.6g}"
+    elif first and changed[: first - 1].any():
+        found = "a row changed what was before it"
+    elif SINKS[setting.sink].linear and np.count_nonzero(changed.any(axis=0)) > 1:
+        found = "a row changed more than one cell"
+    elif SINKS[setting.sink].linear and changed.any():
+        (cell,) = change.T[changed.any(axis=0)]
         steps = np.flatnonzero(np.abs(cell) > near)
         if np.ptp(cell[steps]) > near or steps[-1] - steps[0] + 1 != len(steps):
-            return "a row came or went more than once"
-    return None
+            found = "a row came or went more than once"
+    return found
 
 
 def bound(setting: Setting) -> float:

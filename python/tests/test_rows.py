@@ -199,7 +199,10 @@ def test_texts_of_numbers_count_alike_in_a_replay(odd: str, one: axis.Axis) -> N
         table = pa.table({"time": [EVENING] * len(texts), "x": texts})
         ticks = fg.Ticks("2026-01-01", "2026-01-02", "1d")
         boxes = [{"x": (5, None)}, {"x": (None, 0)}]
-        return whole(fg.replay(table, ticks, structure, time="time", boxes=boxes).column("value")).tolist()
+        values: list[float] = whole(
+            fg.replay(table, ticks, structure, time="time", boxes=boxes).column("value")
+        ).tolist()
+        return values
 
     assert released(["zz"]) == released([]) == ([0, 20] if odd == "-inf" else [20, 0])
 
@@ -332,7 +335,7 @@ def test_each_element_of_an_update_of_a_vector_is_a_unit(cells: list[int]) -> No
 def test_a_missing_key_is_dropped_alone(missing: Any, raw: str) -> None:
     structure = sketch(width=64, depth=3, invalid="drop")
     fresh = fg.RawSketch(width=64, depth=3, hash_seed=1, invalid="drop")
-    target = {"no": structure, "of a sketch": structure.raw(), "new": fresh}[raw]
+    target: Any = {"no": structure, "of a sketch": structure.raw(), "new": fresh}[raw]
     target.update([missing, "a"])
     assert target.dropped == 1
     if raw != "no":
