@@ -624,7 +624,15 @@ def _column(given: Any) -> Any:
         if categories is not None and categories.dtype == np.dtype(object):
             codes = np.asarray(given.array.codes)
             return values.of_elements(categories.tolist()).take(pa.array(codes, mask=codes < 0))
-        return pa.array(given, from_pandas=True)
+        try:
+            return pa.array(given, from_pandas=True)
+        except UnicodeEncodeError:
+            # A column of Python's texts, of which one has no UTF-8 form: as bytes they are a column of text all the same.
+            missing = given.isna()
+            raw = [
+                None if no else text.encode("utf-8", "surrogatepass") for text, no in zip(given, missing, strict=True)
+            ]
+            return pa.Array.from_buffers(pa.string(), len(raw), pa.array(raw, pa.binary()).buffers())
     return given
 
 

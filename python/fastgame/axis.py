@@ -620,7 +620,7 @@ class StrCategory(Axis):
         if listed is not None:
             pass
         elif hasattr(values, "to_pylist"):
-            listed, drop = values.to_pylist(), False
+            listed, drop = _texts(values), False
         elif isinstance(values, str | bytes):
             listed, drop = [values], False  # numpy would cut zeros off its end
         else:
@@ -686,6 +686,21 @@ def _listed(words: Sequence[str]) -> str:
 def _is_missing(value: Any) -> bool:
     """None, NaN and the NA of pandas."""
     return value is None or (isinstance(value, float) and math.isnan(value)) or type(value).__name__ == "NAType"
+
+
+def _texts(column: Any) -> list[Any]:
+    """The values of a column of Arrow's; None where text is not UTF-8, which Arrow does not check."""
+    try:
+        return list(column.to_pylist())
+    except UnicodeDecodeError:
+        return [_text(value) for value in column]
+
+
+def _text(value: Any) -> Any:
+    try:
+        return value.as_py()
+    except UnicodeDecodeError:
+        return None
 
 
 def _drops(invalid: Any) -> bool:

@@ -210,6 +210,16 @@ def test_text_that_is_not_utf8_is_left_out_alone_with_every_format() -> None:
     assert key_column(broken.dictionary_encode()).to_pylist() == ["2026-01-02", None, "2026-01-03"]
 
 
+def test_text_without_a_utf8_form_is_left_out_alone_in_every_column_of_pandas() -> None:
+    for kind in ("object", pd.StringDtype("python")):
+        series = pd.Series(["2026-01-01", "a\udfff", None], dtype=kind)
+        counts = fg.RowCounts()
+        counter = fg.ContinualCounter(horizon=365, privacy=fg.Zcdp(rho=1e6), insecure_seed=1)
+        table = fg.replay(pd.DataFrame({"t": series}), NAIVE, counter, time="t", counts=counts)
+        assert round(table.column("value").to_pylist()[-1]) == 1
+        assert counts.dropped == {"no time in 't'": 2}
+
+
 @pytest.mark.parametrize(("kind", "most"), [(pa.float64(), 2**53), (pa.float32(), 2**24), (pa.float16(), 2**11)])
 def test_floats_are_keys_where_they_are_one_integer(kind: Any, most: int) -> None:
     numbers = [0.0, -0.0, 1.0, -1.0, float(most - 1), float(1 - most), float(most), float(-most), float("inf"), 0.5]

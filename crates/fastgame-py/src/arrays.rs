@@ -353,7 +353,6 @@ pub(crate) fn integers(object: &Bound<'_, PyAny>, name: &str, beyond: Beyond) ->
     if let Some(Numbers { values, shape }) = plain(object, plain_integer) {
         return Ok(Numbers { values: Integers::Signed(values), shape });
     }
-    let py = object.py();
     if is_numpy_integer(object)?
         && let Some(value) = plain_integer(&index(object)?)
     {
@@ -385,21 +384,139 @@ pub(crate) fn integers(object: &Bound<'_, PyAny>, name: &str, beyond: Beyond) ->
     Ok(Numbers { values, shape })
 }
 
-fn integer_elements(array: &Bound<'_, PyUntypedArray>, name: &str, beyond: Beyond) -> PyResult<Vec<i64>> {
-    elements(array, name, "integers", |item, position| {
-        let index = match index(item) {
-            Ok(index) => index,
-            Err(error) if error.is_instance_of::<PyTypeError>(item.py()) => return Ok(None),
-            Err(error) => return Err(error),
+/// As `integers`, for structures that drop what is invalid (`drops`): of several elements with a type of their own, those
+/// that are no integers have 0 in their place, and stand in the list of places, which rises.
+pub(crate) fn integers_or_bad(
+    object: &Bound<'_, PyAny>,
+    name: &str,
+    beyond: Beyond,
+    drops: bool,
+) -> PyResult<(Numbers<Integers>, Vec<usize>)> {
+    if plain(object, plain_integer).is_none()
+        && drops
+        && let Some(list) = apart(object, name, b"iu")?
+    {
+        let (values, bad) = each(&list, |item| integer_element(item, name, beyond, 0))?;
+        return Ok((Numbers { shape: vec![values.len()], values: Integers::Signed(values) }, bad));
+    }
+    Ok((integers(object, name, beyond)?, Vec::new()))
+}
+
+/// As `floats`, with NaN for what is no number among several elements with a type of their own.
+pub(crate) fn floats_or_nan(object: &Bound<'_, PyAny>, name: &str) -> PyResult<Numbers<Vec<f64>>> {
+    if plain(object, plain_number).is_none()
+        && let Some(list) = apart(object, name, b"iuf")?
+    {
+        let (mut values, bad) = each(&list, |item| float_element(item).or(Ok(None)))?;
+        bad.iter().for_each(|&place| values[place] = f64::NAN);
+        return Ok(Numbers { shape: vec![values.len()], values });
+    }
+    floats(object, name)
+}
+
+/// Points of a grid of several axes as rows of a list, one after the other, with -1 for all of a row that has something
+/// else than integers. None if there are no rows, or if they are no lists of as many integers as there are axes.
+pub(crate) fn rows_of_integers(object: &Bound<'_, PyAny>, dims: usize) -> PyResult<Option<Numbers<Integers>>> {
+    let Ok(list) = object.cast::<PyList>() else { return Ok(None) };
+    let rows: Vec<Option<Bound<'_, PyList>>> = list
+        .iter()
+        .map(|row| match row.cast_into::<PyList>() {
+            Ok(list) => Some(list),
+            Err(error) => error.into_inner().cast::<PyTuple>().ok().map(|tuple| tuple.to_list()),
+        })
+        .collect();
+    if rows.iter().all(Option::is_none) || rows.iter().flatten().any(|row| row.len() != dims) {
+        return Ok(None);
+    }
+    let mut values = with_room(rows.len().saturating_mul(dims))?;
+    for row in &rows {
+        let (found, bad) = match row {
+            Some(row) => each(row, |item| integer_element(item, "points", Beyond::Saturate, 0))?,
+            None => (Vec::new(), vec![0]),
         };
-        match index.extract::<i64>() {
-            Ok(value) => Ok(Some(value)),
-            Err(_) if beyond == Beyond::Saturate => Ok(Some(if index.lt(0)? { i64::MIN } else { i64::MAX })),
-            Err(_) => Err(PyOverflowError::new_err(format!(
-                "{name} must fit in 64 bits; a larger integer was given at position {position}"
-            ))),
+        if bad.is_empty() { values.extend(found) } else { values.extend(std::iter::repeat_n(-1, dims)) }
+    }
+    Ok(Some(Numbers { values: Integers::Signed(values), shape: vec![rows.len(), dims] }))
+}
+
+/// The elements of a list, and the places of those that are none.
+fn each<T: Default>(
+    list: &Bound<'_, PyList>,
+    read: impl Fn(&Bound<'_, PyAny>) -> PyResult<Option<T>>,
+) -> PyResult<(Vec<T>, Vec<usize>)> {
+    let (mut values, mut bad) = (with_room(list.len())?, Vec::new());
+    for (position, item) in list.iter().enumerate() {
+        let item = if item.get_type().hasattr(intern!(item.py(), "as_py"))? {
+            item.call_method0(intern!(item.py(), "as_py"))?
+        } else {
+            item
+        };
+        let value = if is_no_number(&item)? { None } else { read(&item)? };
+        if value.is_none() {
+            bad.push(position);
         }
-    })
+        values.push(value.unwrap_or_default());
+    }
+    Ok((values, bad))
+}
+
+/// The elements of what has a type for each of them: a list, an array of objects, a column of which numpy makes something
+/// else than these kinds of numbers (as of integers of which some are missing). None for all else.
+fn apart<'py>(object: &Bound<'py, PyAny>, name: &str, kinds: &[u8]) -> PyResult<Option<Bound<'py, PyList>>> {
+    let py = object.py();
+    if let Ok(list) = object.cast::<PyList>() {
+        return Ok(Some(list.clone()));
+    }
+    if let Ok(tuple) = object.cast::<PyTuple>() {
+        return Ok(Some(tuple.to_list()));
+    }
+    let listed = |object: &Bound<'py, PyAny>, method: &str| -> PyResult<Option<Bound<'py, PyList>>> {
+        Ok(object.call_method0(method)?.cast_into::<PyList>().ok())
+    };
+    if let Ok(array) = object.cast_exact::<PyUntypedArray>() {
+        let of_objects = array.dtype().kind() == b'O' && array.ndim() == 1;
+        return if of_objects { listed(object, "tolist") } else { Ok(None) };
+    }
+    let kind = object.get_type();
+    if is_masked(object)? || kind.hasattr(intern!(py, "as_py"))? || !kind.hasattr(intern!(py, "__len__"))? {
+        return Ok(None);
+    }
+    if kind.hasattr(intern!(py, "__array__"))? {
+        let array = as_array(object, name)?;
+        if array.ndim() != 1 || kinds.contains(&array.dtype().kind()) {
+            return Ok(None);
+        }
+        for method in ["to_pylist", "to_list", "tolist"] {
+            if kind.hasattr(method)? {
+                return listed(object, method);
+            }
+        }
+        return Ok(None);
+    }
+    if object.is_instance_of::<PyRange>() || object.is_instance_of::<PyString>() || object.is_instance_of::<PyBytes>() {
+        return Ok(None);
+    }
+    sequence_list(object, name)
+}
+
+fn integer_elements(array: &Bound<'_, PyUntypedArray>, name: &str, beyond: Beyond) -> PyResult<Vec<i64>> {
+    elements(array, name, "integers", |item, position| integer_element(item, name, beyond, position))
+}
+
+/// One element as an integer of 64 bits; None for what is none.
+fn integer_element(item: &Bound<'_, PyAny>, name: &str, beyond: Beyond, position: usize) -> PyResult<Option<i64>> {
+    let index = match index(item) {
+        Ok(index) => index,
+        Err(error) if error.is_instance_of::<PyTypeError>(item.py()) => return Ok(None),
+        Err(error) => return Err(error),
+    };
+    match index.extract::<i64>() {
+        Ok(value) => Ok(Some(value)),
+        Err(_) if beyond == Beyond::Saturate => Ok(Some(if index.lt(0)? { i64::MIN } else { i64::MAX })),
+        Err(_) => Err(PyOverflowError::new_err(format!(
+            "{name} must fit in 64 bits; a larger integer was given at position {position}"
+        ))),
+    }
 }
 
 /// Floats from a number, list or array of any integer or float type. Booleans are refused.
@@ -413,23 +530,13 @@ pub(crate) fn floats(object: &Bound<'_, PyAny>, name: &str) -> PyResult<Numbers<
     let dtype = array.dtype();
     let values = match dtype.kind() {
         b'i' | b'u' | b'f' => copy_out(&array)?,
-        b'O' => elements(&array, name, "numbers", |item, position| match item.extract::<f64>() {
-            Ok(value) => Ok(Some(value)),
-            // An integer that no float holds is beyond every bound, and stays so.
-            Err(error) if error.is_instance_of::<PyOverflowError>(item.py()) => {
-                match index(item) {
-                    Ok(index) => Ok(Some(if index.lt(0)? { f64::MIN } else { f64::MAX })),
-                    // A fraction of such integers, perhaps.
-                    Err(_) => Ok(Some(if item.lt(0).unwrap_or(false) { f64::MIN } else { f64::MAX })),
-                }
-            }
-            Err(error) if error.is_instance_of::<PyTypeError>(item.py()) => Ok(None),
+        b'O' => elements(&array, name, "numbers", |item, position| match float_element(item) {
             Err(error) if error.get_type(item.py()).is(item.py().get_type::<PyValueError>()) => {
                 let place = if array.ndim() == 0 { String::new() } else { format!(" at position {position}") };
                 let given = type_name(item);
                 Err(PyValueError::new_err(format!("{name} must be numbers; a {given} that is none was given{place}")))
             }
-            Err(error) => Err(error),
+            found => found,
         })?,
         kind => {
             let hint = if kind == b'b' { " (use .astype(float) if that is meant)" } else { "" };
@@ -437,6 +544,23 @@ pub(crate) fn floats(object: &Bound<'_, PyAny>, name: &str) -> PyResult<Numbers<
         }
     };
     Ok(Numbers { shape: array.shape().to_vec(), values })
+}
+
+/// One element as a number; None for what is none.
+fn float_element(item: &Bound<'_, PyAny>) -> PyResult<Option<f64>> {
+    match item.extract::<f64>() {
+        Ok(value) => Ok(Some(value)),
+        // An integer that no float holds is beyond every bound, and stays so.
+        Err(error) if error.is_instance_of::<PyOverflowError>(item.py()) => {
+            match index(item) {
+                Ok(index) => Ok(Some(if index.lt(0)? { f64::MIN } else { f64::MAX })),
+                // A fraction of such integers, perhaps.
+                Err(_) => Ok(Some(if item.lt(0).unwrap_or(false) { f64::MIN } else { f64::MAX })),
+            }
+        }
+        Err(error) if error.is_instance_of::<PyTypeError>(item.py()) => Ok(None),
+        Err(error) => Err(error),
+    }
 }
 
 /// The element of an array without dimensions, otherwise the object itself.

@@ -5,7 +5,8 @@ use pyo3::prelude::*;
 use pyo3::pyclass_init::PyClassInitializer as Init;
 use pyo3::types::PyDict;
 
-use crate::arrays::{Argument, Beyond, integers};
+use crate::arrays::{Argument, Beyond, integers_or_bad};
+use crate::keys::without;
 use crate::parameters::{Arguments, Parameters};
 use crate::plan::Plan;
 use crate::structure::Structure;
@@ -98,17 +99,23 @@ impl ContinualCounter {
     /// ValueError
     ///     A weight is over max_weight (unless on_excess="clip" or invalid="drop").
     /// TypeError
-    ///     The weights are not integers.
+    ///     The weights are not integers; with invalid="drop" an element of a list or an object column that is none is left
+    ///     out alone.
     /// OverflowError
     ///     The count would leave the 64-bit range.
     #[pyo3(signature = (weights = Argument::Absent), text_signature = "($self, weights=1)")]
     fn update(slf: &Bound<'_, Self>, weights: Argument<'_>) -> PyResult<()> {
-        let weights = match weights {
-            Argument::Given(weights) => integers(&weights, "weights", Beyond::Saturate)?.values.into_weights(),
-            Argument::Absent => vec![1],
+        let structure = slf.as_super().get();
+        let (weights, bad) = match weights {
+            Argument::Given(weights) => {
+                let (weights, bad) = integers_or_bad(&weights, "weights", Beyond::Saturate, structure.drops())?;
+                (weights.values.into_weights(), bad)
+            }
+            Argument::Absent => (vec![1], Vec::new()),
         };
+        let weights = if bad.is_empty() { weights } else { without(weights, &bad) };
         let rows: Rows<'_, u64, i64> = Rows::Dense { values: &weights };
-        slf.as_super().get().update_rows(slf.py(), rows)
+        structure.update_rows(slf.py(), rows, bad.len() as u64)
     }
 
     /// The count at the present step plus noise, as a float; seals the step.

@@ -8,9 +8,11 @@ use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyString, PyTuple};
 
 use crate::arrays::{
-    Argument, Beyond, ErrorFlag, Integers, Numbers, float_parameter, floats, integers, output, unsigned_parameter,
+    Argument, Beyond, ErrorFlag, Integers, Numbers, float_parameter, floats, integers, integers_or_bad, output,
+    rows_of_integers, unsigned_parameter,
 };
 use crate::error::CoreError;
+use crate::keys::without;
 use crate::parameters::{Arguments, OwnRange, Parameters};
 use crate::plan::Plan;
 use crate::sketch::{OwnedWeights, imported, result_class, weights};
@@ -65,6 +67,18 @@ struct PointArray {
     scalar: bool,
 }
 
+impl PointArray {
+    /// Those that do not stand at these places, which rise.
+    fn without(self, places: &[usize], dims: usize) -> Self {
+        let places: Vec<usize> = places.iter().flat_map(|&place| place * dims..(place + 1) * dims).collect();
+        let coordinates = match self.coordinates {
+            Integers::Signed(points) => Integers::Signed(without(points, &places)),
+            Integers::Unsigned(points) => Integers::Unsigned(without(points, &places)),
+        };
+        Self { count: coordinates.len() / dims, coordinates, scalar: self.scalar }
+    }
+}
+
 /// Boxes as intervals, one box after the other.
 struct Boxes {
     intervals: Vec<Interval>,
@@ -92,7 +106,18 @@ impl RangeCounter {
                 let places = imported(py, &POINTS, RANGES, "points")?.call1((axes.bind(py), points, drop))?;
                 integers(&places, "points", beyond)?
             }
-            None => integers(points, "points", beyond)?,
+            None if drop && self.dims() > 1 => match rows_of_integers(points, self.dims())? {
+                Some(points) => points,
+                None => integers(points, "points", beyond)?,
+            },
+            None => {
+                let (mut points, bad) = integers_or_bad(points, "points", beyond, drop)?;
+                if let Integers::Signed(points) = &mut points.values {
+                    // There is no such place.
+                    bad.iter().for_each(|&place| points[place] = -1);
+                }
+                points
+            }
         };
         let (count, scalar) = rows("points", &shape, self.dims(), coordinates.len())?;
         Ok(PointArray { coordinates, count, scalar })
@@ -293,30 +318,33 @@ impl RangeCounter {
     ///     Values of another type than the axis has; a counter would leave the 64-bit range.
     #[pyo3(signature = (points, weights = Argument::Absent), text_signature = "($self, points, weights=1)")]
     fn update(slf: &Bound<'_, Self>, points: &Bound<'_, PyAny>, weights: Argument<'_>) -> PyResult<()> {
-        let drop = slf.as_super().get().parameters().invalid == "drop";
+        let drop = slf.as_super().get().drops();
         let points = slf.get().points(slf.py(), points, drop)?;
-        let weights = self::weights(weights, points.count, points.scalar)?;
-        add(slf, &points, &weights)
+        let (weights, bad) = self::weights(weights, points.count, points.scalar, drop)?;
+        if bad.is_empty() {
+            return add(slf, &points, &weights, 0);
+        }
+        add(slf, &points.without(&bad, slf.get().dims()), &weights.without(&bad), bad.len() as u64)
     }
 
     /// Inserts points: an update with weight 1.
     fn insert(slf: &Bound<'_, Self>, points: &Bound<'_, PyAny>) -> PyResult<()> {
-        let drop = slf.as_super().get().parameters().invalid == "drop";
-        add(slf, &slf.get().points(slf.py(), points, drop)?, &OwnedWeights::All(1))
+        let drop = slf.as_super().get().drops();
+        add(slf, &slf.get().points(slf.py(), points, drop)?, &OwnedWeights::All(1), 0)
     }
 
     /// Deletes points: an update with weight -1.
     fn delete(slf: &Bound<'_, Self>, points: &Bound<'_, PyAny>) -> PyResult<()> {
-        let drop = slf.as_super().get().parameters().invalid == "drop";
-        add(slf, &slf.get().points(slf.py(), points, drop)?, &OwnedWeights::All(-1))
+        let drop = slf.as_super().get().drops();
+        add(slf, &slf.get().points(slf.py(), points, drop)?, &OwnedWeights::All(-1), 0)
     }
 
     /// `update` with places of the grid, whether or not there are axes.
     fn _update_places(slf: &Bound<'_, Self>, places: &Bound<'_, PyAny>, weights: &Bound<'_, PyAny>) -> PyResult<()> {
         let Numbers { values: coordinates, shape } = integers(places, "places", Beyond::Refuse)?;
         let (count, scalar) = rows("places", &shape, slf.get().dims(), coordinates.len())?;
-        let weights = self::weights(Argument::Given(weights.clone()), count, scalar)?;
-        add(slf, &PointArray { coordinates, count, scalar }, &weights)
+        let (weights, _) = self::weights(Argument::Given(weights.clone()), count, scalar, false)?;
+        add(slf, &PointArray { coordinates, count, scalar }, &weights, 0)
     }
 
     /// The number of points in boxes at the present step, which is sealed: unbiased, and may be negative.
@@ -515,13 +543,16 @@ fn read<'py>(slf: &Bound<'py, RangeCounter>, boxes: &Boxes, error: bool) -> PyRe
     result_class(py, &ESTIMATE, "Estimate")?.call1((values, stds))
 }
 
-fn add(slf: &Bound<'_, RangeCounter>, points: &PointArray, weights: &OwnedWeights) -> PyResult<()> {
+/// Adds points, of which so many were left out before.
+fn add(slf: &Bound<'_, RangeCounter>, points: &PointArray, weights: &OwnedWeights, left_out: u64) -> PyResult<()> {
     let structure = slf.as_super().get();
     let work = points.count.saturating_mul(slf.get().dims());
     match &points.coordinates {
-        Integers::Signed(points) => structure.update_range(slf.py(), work, |range| range.update(points, weights.get())),
+        Integers::Signed(points) => {
+            structure.update_range(slf.py(), work, |range| Ok(range.update(points, weights.get())? + left_out))
+        }
         Integers::Unsigned(points) => {
-            structure.update_range(slf.py(), work, |range| range.update(points, weights.get()))
+            structure.update_range(slf.py(), work, |range| Ok(range.update(points, weights.get())? + left_out))
         }
     }
 }

@@ -10,7 +10,9 @@ use pyo3::pyclass_init::PyClassInitializer as Init;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBytes, PyDict, PyTuple};
 
-use crate::arrays::{Argument, Beyond, ErrorFlag, float_parameter, integers, output, type_name, unsigned_parameter};
+use crate::arrays::{
+    Argument, Beyond, ErrorFlag, float_parameter, integers_or_bad, output, type_name, unsigned_parameter,
+};
 use crate::error::{CoreError, StateError};
 use crate::keys::{KeyColumn, Keys, keys, keys_or_bad, without};
 use crate::parameters::{Arguments, Parameters, Search, describe_shape, raw_parameters};
@@ -96,16 +98,31 @@ impl OwnedWeights {
             Self::Each(weights) => Weights::Each(weights),
         }
     }
+
+    /// Those that do not stand at these places, which rise.
+    pub(crate) fn without(self, places: &[usize]) -> Self {
+        match self {
+            Self::All(weight) => Self::All(weight),
+            Self::Each(weights) => Self::Each(without(weights, places)),
+        }
+    }
 }
 
 /// Weights for `count` keys: one for all, or one each.
-pub(crate) fn weights(given: Argument<'_>, count: usize, scalar: bool) -> PyResult<OwnedWeights> {
-    let Argument::Given(given) = given else { return Ok(OwnedWeights::All(1)) };
-    let weights = integers(&given, "weights", Beyond::Saturate)?;
+///
+/// With `drops` also the places of those that are no weights, which rise; else such are an error.
+pub(crate) fn weights(
+    given: Argument<'_>,
+    count: usize,
+    scalar: bool,
+    drops: bool,
+) -> PyResult<(OwnedWeights, Vec<usize>)> {
+    let Argument::Given(given) = given else { return Ok((OwnedWeights::All(1), Vec::new())) };
+    let (weights, bad) = integers_or_bad(&given, "weights", Beyond::Saturate, drops)?;
     let (shape, values) = (weights.shape, weights.values.into_weights());
     match shape.as_slice() {
-        [] => Ok(OwnedWeights::All(values[0])),
-        [length] if *length == count && !scalar => Ok(OwnedWeights::Each(values)),
+        [] => Ok((OwnedWeights::All(values[0]), bad)),
+        [length] if *length == count && !scalar => Ok((OwnedWeights::Each(values), bad)),
         _ if scalar => Err(PyValueError::new_err(format!(
             "weights must be one integer for a single key; an array of shape {shape:?} was given"
         ))),
@@ -124,16 +141,17 @@ pub(crate) struct Updates {
 
 impl Updates {
     pub(crate) fn read(keys: &Bound<'_, PyAny>, given: Argument<'_>, keyer: Keyer, drops: bool) -> PyResult<Self> {
-        let KeyColumn { keys, scalar, bad } = keys_or_bad(keys, keyer, drops)?;
-        let weights = weights(given, keys.len(), scalar)?;
+        let KeyColumn { keys, scalar, mut bad } = keys_or_bad(keys, keyer, drops)?;
+        let (weights, no_weights) = weights(given, keys.len(), scalar, drops)?;
+        if !no_weights.is_empty() {
+            bad.extend(no_weights);
+            bad.sort_unstable();
+            bad.dedup();
+        }
         if bad.is_empty() {
             return Ok(Self { keys, weights, dropped: 0 });
         }
-        let weights = match weights {
-            OwnedWeights::All(weight) => OwnedWeights::All(weight),
-            OwnedWeights::Each(weights) => OwnedWeights::Each(without(weights, &bad)),
-        };
-        Ok(Self { keys: keys.without(&bad), weights, dropped: bad.len() as u64 })
+        Ok(Self { keys: keys.without(&bad), weights: weights.without(&bad), dropped: bad.len() as u64 })
     }
 }
 

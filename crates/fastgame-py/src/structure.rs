@@ -359,7 +359,9 @@ impl Structure {
     }
 
     /// Adds rows, and counts what was dropped for the operator.
-    pub(crate) fn update_rows<I, V>(&self, py: Python<'_>, rows: Rows<'_, I, V>) -> PyResult<()>
+    ///
+    /// So many elements were left out before.
+    pub(crate) fn update_rows<I, V>(&self, py: Python<'_>, rows: Rows<'_, I, V>, left_out: u64) -> PyResult<()>
     where
         I: Index + Sync,
         V: Quantity + Sync,
@@ -370,7 +372,7 @@ impl Structure {
         };
         self.call(py, work, |live| {
             let Engine::Vector(vector) = &mut live.engine else { return Err(WRONG_ENGINE) };
-            live.dropped += vector.update_rows(rows)?;
+            live.dropped += vector.update_rows(rows)? + left_out;
             Ok(())
         })
     }

@@ -6,7 +6,9 @@ use pyo3::prelude::*;
 use pyo3::pyclass_init::PyClassInitializer as Init;
 use pyo3::types::PyDict;
 
-use crate::arrays::{Argument, Beyond, Integers, RowArrays, floats, integers, output, rows};
+use crate::arrays::{
+    Argument, Beyond, Integers, RowArrays, floats, floats_or_nan, integers, integers_or_bad, output, rows,
+};
 use crate::parameters::{Arguments, Parameters};
 use crate::plan::Plan;
 use crate::structure::Structure;
@@ -115,7 +117,8 @@ impl ContinualVector {
     ///     A cell is out of range, a value is NaN or infinite, or over max_norm (the last unless on_excess="clip", all unless
     ///     invalid="drop", which leaves out such an element alone); shapes that differ.
     /// TypeError
-    ///     Cells are not integers, or values not numbers.
+    ///     Cells are not integers, or values not numbers; with invalid="drop" an element of a list or an object column that
+    ///     is none is left out alone.
     /// OverflowError
     ///     A counter, or a cell's number, would leave the 64-bit range.
     ///
@@ -134,8 +137,8 @@ impl ContinualVector {
         let (structure, py) = (slf.as_super().get(), slf.py());
         let (cells, values) = cells_and_values(structure, cells, values)?;
         match &cells {
-            Integers::Signed(indices) => structure.update_rows(py, Rows::Single { indices, values: &values }),
-            Integers::Unsigned(indices) => structure.update_rows(py, Rows::Single { indices, values: &values }),
+            Integers::Signed(indices) => structure.update_rows(py, Rows::Single { indices, values: &values }, 0),
+            Integers::Unsigned(indices) => structure.update_rows(py, Rows::Single { indices, values: &values }, 0),
         }
     }
 
@@ -176,7 +179,7 @@ impl ContinualVector {
         match self::rows(rows, slf.get().size as u64)? {
             RowArrays::Dense { values } => {
                 let rows: Rows<'_, u64, f64> = Rows::Dense { values: &values };
-                structure.update_rows(slf.py(), rows)
+                structure.update_rows(slf.py(), rows, 0)
             }
             RowArrays::Sparse { offsets, indices, values } => update_sparse(slf, &offsets, &indices, &values),
         }
@@ -228,12 +231,18 @@ fn cells_and_values(
     cells: &Bound<'_, PyAny>,
     values: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<(Integers, Vec<f64>)> {
-    let cells = integers(cells, "cells", if structure.drops() { Beyond::Saturate } else { Beyond::Refuse })?;
+    let drops = structure.drops();
+    let beyond = if drops { Beyond::Saturate } else { Beyond::Refuse };
+    let (mut cells, bad) = integers_or_bad(cells, "cells", beyond, drops)?;
+    if let Integers::Signed(cells) = &mut cells.values {
+        // There is no such cell.
+        bad.iter().for_each(|&place| cells[place] = i64::MAX);
+    }
     let count = cells.values.len();
     let values = match values {
         None => vec![1.0; count],
         Some(values) => {
-            let values = floats(values, "values")?;
+            let values = if drops { floats_or_nan(values, "values") } else { floats(values, "values") }?;
             // One value stands for all cells.
             if values.shape.is_empty() {
                 vec![values.values[0]; count]
@@ -262,7 +271,7 @@ fn update_sparse(
 ) -> PyResult<()> {
     let structure = slf.as_super().get();
     match indices {
-        Integers::Signed(indices) => structure.update_rows(slf.py(), Rows::Sparse { offsets, indices, values }),
-        Integers::Unsigned(indices) => structure.update_rows(slf.py(), Rows::Sparse { offsets, indices, values }),
+        Integers::Signed(indices) => structure.update_rows(slf.py(), Rows::Sparse { offsets, indices, values }, 0),
+        Integers::Unsigned(indices) => structure.update_rows(slf.py(), Rows::Sparse { offsets, indices, values }, 0),
     }
 }
