@@ -620,7 +620,7 @@ class StrCategory(Axis):
         if listed is not None:
             pass
         elif hasattr(values, "to_pylist"):
-            listed, drop = _texts(values), False
+            listed, drop = _texts_of_arrow(values), False
         elif isinstance(values, str | bytes):
             listed, drop = [values], False  # numpy would cut zeros off its end
         else:
@@ -688,7 +688,7 @@ def _is_missing(value: Any) -> bool:
     return value is None or (isinstance(value, float) and math.isnan(value)) or type(value).__name__ == "NAType"
 
 
-def _texts(column: Any) -> list[Any]:
+def _texts_of_arrow(column: Any) -> list[Any]:
     """The values of a column of Arrow's; None where text is not UTF-8, which Arrow does not check."""
     try:
         return list(column.to_pylist())
