@@ -353,7 +353,6 @@ pub(crate) fn integers(object: &Bound<'_, PyAny>, name: &str, beyond: Beyond) ->
     if let Some(Numbers { values, shape }) = plain(object, plain_integer) {
         return Ok(Numbers { values: Integers::Signed(values), shape });
     }
-    let py = object.py();
     if is_numpy_integer(object)?
         && let Some(value) = plain_integer(&index(object)?)
     {
