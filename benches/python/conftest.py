@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
-import scipy.sparse as sp
 from _report import Times, one_round
 
 import fastgame as fg

@@ -710,6 +710,7 @@ def test_lone_surrogates_are_refused_with_their_place() -> None:
         assert "a lone surrogate was given at position 1" in refused(form, ValueError)
     assert refused("\udfff", ValueError).endswith("a lone surrogate was given")
     assert isinstance(raised_by(lambda: sketch().update(pd.Series(bad, dtype="category"))), DOCUMENTED)
+    assert cells_and_dropped(pd.Series(bad, dtype="category")) == (cells(["a"]), 1)
 
 
 #: Floats of so many binary digits, from Python values, alone and in columns.
@@ -884,9 +885,9 @@ def test_every_bad_row_is_dropped_where_all_are_bad() -> None:
 WRONG = [
     "bools", "arrow bools", "dictionary of bools", "polars bools", "pandas bools", "pandas nullable bools",
     "category of bools", "dates", "not a time", "pandas dates", "pandas periods", "pandas intervals", "arrow decimals",
-    "arrow dates", "arrow times", "arrow durations", "arrow extension", "polars dates", "polars decimals", "arrow lists",
-    "arrow structs", "arrow table", "polars lists", "polars frame", "pandas frame", "tuple in a tuple", "set", "dict",
-    "iterator", "bytearray", "memoryview", "records", "void", "masked", "slice", "object", "class", "sketch",
+    "arrow dates", "arrow times", "arrow durations", "arrow extension", "polars dates", "polars decimals",
+    "arrow lists", "arrow structs", "arrow table", "polars lists", "polars frame", "pandas frame", "tuple in a tuple",
+    "set", "dict", "iterator", "bytearray", "memoryview", "records", "void", "masked", "slice", "object", "class", "sketch",
 ]  # fmt: skip
 
 
@@ -896,8 +897,8 @@ def test_a_column_of_a_type_without_keys_is_an_error_also_where_bad_keys_are_dro
     counts = sketch(invalid="drop")
     join = fg.JoinSize(width=32, horizon=4, privacy=fg.Zcdp(0.5), invalid="drop")
     for call in [raw.update, counts.update, counts.raw().update, join.left.update, join.right.update]:
-        made = iter([1, 2]) if name == "iterator" else NO_KEYS[name]
-        with pytest.raises(TypeError, match="^keys "):
+        made: Any = iter([1, 2]) if name == "iterator" else NO_KEYS[name]
+        with pytest.raises(TypeError, match=r"^keys "):
             call(made)
     assert (raw.dropped, counts.dropped, join.dropped) == (0, 0, 0)
     with pytest.raises(ValueError, match="one length"):

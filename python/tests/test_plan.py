@@ -14,7 +14,7 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 from helpers import whole
-from scipy import sparse, stats
+from scipy import stats
 
 import fastgame as fg
 

@@ -39,6 +39,7 @@ def test_each_element_is_an_update_of_its_own() -> None:
     cells.update(np.array([[2, 2], [2, 2]], dtype=np.uint8), 0.5)
     assert whole(cells.release()).tolist() == [3, 0, 3]
     cells.advance()
+    bad: Any
     for bad, message in [
         (([0, 1, 2], [1, 1, 2.0]), r"position 2 .*L2 norm may be at most 1;"),
         (([0, 1, 2], [1, 1, math.nan]), r"position 2"),

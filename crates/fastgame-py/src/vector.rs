@@ -15,9 +15,6 @@ use crate::structure::Structure;
 
 /// A vector of numbers that follows updates; any of its cells can be released at any time step.
 ///
-/// One cell for each event: `update(cells)` counts each element as a unit of its own. A unit that touches several cells is a
-/// row (`update_row`, `update_rows`).
-///
 /// Only `size` may be given by position.
 ///
 /// Parameters
@@ -30,8 +27,8 @@ use crate::structure::Structure;
 /// privacy : Zcdp, Gdp, ApproxDp or PureDp
 ///     The budget for all answers together. PureDp (delta = 0) is spent on Laplace noise, the others on Gaussian noise.
 /// max_norm : float
-///     The largest L2 norm of one update (L1 norm with PureDp). Values are kept in multiples of 2**(floor(log2(max_norm)) - 20), rounded
-///     toward zero.
+///     The largest absolute value of an element of `update`, and the largest L2 norm of a row (L1 norm with PureDp). Values
+///     are kept in multiples of 2**(floor(log2(max_norm)) - 20), rounded toward zero.
 /// mechanism : {"tree", "blt", "tree-paper"}
 ///     How the noise of different steps is correlated. "tree" is the binary tree, calibrated exactly: the fastest. "blt" has
 ///     about half its variance at the end of a long horizon, and less before (buffered linear Toeplitz noise; not with PureDp).
@@ -56,6 +53,18 @@ use crate::structure::Structure;
 /// ------
 /// ValueError, TypeError
 ///     For a parameter that is not allowed; the message says what is.
+///
+/// Examples
+/// --------
+/// One cell for each event: three units, of which two are in cell 17.
+///
+/// >>> import fastgame as fg
+/// >>> visits = fg.ContinualVector(100, horizon=24, privacy=fg.Zcdp(rho=0.5))
+/// >>> visits.update([17, 3, 17])
+///
+/// A unit that touches several cells is one row, whose norm is bounded:
+///
+/// >>> visits.update_row([17, 3], [0.6, 0.8])
 #[pyclass(frozen, extends = Structure, module = "fastgame")]
 pub(crate) struct ContinualVector {
     size: usize,
@@ -121,17 +130,6 @@ impl ContinualVector {
     ///     is none is left out alone.
     /// OverflowError
     ///     A counter, or a cell's number, would leave the 64-bit range.
-    ///
-    /// Examples
-    /// --------
-    /// One cell for each event: three units, of which two are in cell 17.
-    ///
-    /// >>> visits = fg.ContinualVector(100, horizon=24, privacy=fg.Zcdp(rho=0.5))
-    /// >>> visits.update([17, 3, 17])
-    ///
-    /// A unit that touches several cells is one row:
-    ///
-    /// >>> visits.update_row([17, 3], [0.6, 0.8])
     #[pyo3(signature = (cells, values = None))]
     fn update(slf: &Bound<'_, Self>, cells: &Bound<'_, PyAny>, values: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
         let (structure, py) = (slf.as_super().get(), slf.py());
