@@ -100,7 +100,7 @@ class Live:
         return self.views.sealed
 
     def answer(self) -> dict[str, Any]:
-        """Releases the step that is open. It takes no more events then, so the next one is opened under the same lock."""
+        """Releases the step that is open. It takes no more events then: the next one is opened under the same lock."""
         estimates = self.pages.estimate(LISTED)
         return {
             "since": self.ticks.start.isoformat(),

@@ -48,11 +48,6 @@ def rng() -> np.random.Generator:
     return np.random.default_rng(1)
 
 
-def one_cell_each(cells: np.ndarray, size: int) -> sp.csr_array:
-    """Updates of a vector, each of one cell, by one."""
-    return sp.csr_array((np.ones(cells.size), cells, np.arange(cells.size + 1)), shape=(cells.size, size))
-
-
 @pytest.fixture
 def turns(benchmark: BenchmarkFixture) -> Callable[..., Times]:
     """Times calls that are compared: every round runs each of them, so that what slows one slows all.

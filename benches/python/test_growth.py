@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
-from conftest import one_cell_each
 
 import fastgame as fg
 
@@ -96,10 +95,10 @@ def test_two_threads(turns: Callable[..., Times], rng: np.random.Generator) -> N
     size = 1 << 20
     vectors = [vector(size), vector(size)]
     cells = rng.choice(size, 10**5, replace=False)
-    rows = one_cell_each(rng.integers(0, size, 10**6), size)
+    updated = rng.integers(0, size, 10**6)
     normals = [(np.random.default_rng(side), np.empty(10**6)) for side in range(2)]
     jobs = {
-        "update of $10^6$ cells": lambda side: vectors[side].update_batch(rows),
+        "update of $10^6$ cells": lambda side: vectors[side].update(updated),
         "release of $10^5$ cells": lambda side: vectors[side].release(cells),
         # What the machine gives: no interpreter lock, no memory asked for.
         "numpy, $10^6$ normals": lambda side: normals[side][0].standard_normal(out=normals[side][1]),

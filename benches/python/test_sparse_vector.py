@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
-from conftest import one_cell_each
 
 import fastgame as fg
 
@@ -59,7 +58,7 @@ def test_sparse_vector(turns: Callable[..., Times], rng: np.random.Generator, bi
         cells[:] = rng.integers(0, size, (STEPS, 2)).tolist()
 
     waiting, released, noise = np.zeros(size, np.int64), np.zeros(size), np.zeros(size)
-    many = one_cell_each(rng.integers(0, size, size), size)
+    many = rng.integers(0, size, size)
 
     def ours() -> None:
         for updated, asked in cells:
@@ -85,7 +84,7 @@ def test_sparse_vector(turns: Callable[..., Times], rng: np.random.Generator, bi
             released[asked]
 
     def apply() -> None:
-        batched.update_batch(many)
+        batched.update(many)
         batched.release()
         batched.advance()
 

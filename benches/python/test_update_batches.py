@@ -35,7 +35,7 @@ def test_sparse_rows(
     batch, cells, array, counts = sparse_rows(rows, rng), vector(SIZE), np.zeros(SIZE), np.zeros(SIZE)
     turns(
         {
-            "ours": lambda: cells.update_batch(batch),
+            "ours": lambda: cells.update_rows(batch),
             "numpy, add.at": lambda: np.add.at(array, batch.indices, batch.data),
             "numpy, bincount": lambda: np.add(
                 counts, np.bincount(batch.indices, batch.data, minlength=SIZE), out=counts
@@ -58,7 +58,7 @@ def test_dense_rows(turns: Callable[..., Times], vector: Callable[[int], fg.Cont
 
     turns(
         {
-            "ours": lambda: cells.update_batch(batch),
+            "ours": lambda: cells.update_rows(batch),
             "numpy, norms and sum": with_norms,
             "numpy, sum": lambda: np.add(array, batch.sum(axis=0), out=array),
         },

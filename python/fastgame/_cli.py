@@ -83,6 +83,16 @@ _EXAMPLES = {
 }
 
 
+#: Behind the list of commands.
+_BEGIN = """\
+Each command has an example in its help: fastgame count --help. To begin, plan says the error beforehand (it needs no
+data), and count is the simplest.
+
+What goes to the standard output, --out and --plot may be published. The standard error is for you alone. The exit code
+is 0 where all was done, 2 where something was refused, 130 after an interruption.
+"""
+
+
 class _Formatter(argparse.RawDescriptionHelpFormatter):
     """Examples as they stand, and defaults."""
 
@@ -150,27 +160,35 @@ def _character(text: str) -> str:
 
 
 def _clock_options(parser: argparse.ArgumentParser, required: bool) -> None:
-    group = parser.add_argument_group("the public clock", "Nothing of it may be taken from the data.")
-    group.add_argument("--start", metavar="TIME", required=required, help="when step 1 begins: 2026-01-01, ISO text")
-    group.add_argument("--end", metavar="TIME", required=required, help="when the last step ends")
-    every = "the length of a step: 15m, 1h, 1d, 1w, 1mo, 1y"
+    text = (
+        "Time is cut into steps; the end of a step is a tick, at which there is a release whether or not there were "
+        "rows. Nothing of the clock may be taken from the data."
+    )
+    group = parser.add_argument_group("the public clock", textwrap.fill(text, 100))
+    start = "when step 1 begins, as 2026-01-01 or 2026-01-01T09:30"
+    group.add_argument("--start", metavar="TIME", required=required, help=start)
+    group.add_argument("--end", metavar="TIME", required=required, help="when the last step ends, in the same form")
+    every = "the length of a step: 15m (minutes), 1h, 1d, 1w, 1mo (a month), 1y"
     group.add_argument("--every", metavar="DURATION", required=required, help=every)
-    group.add_argument("--tz", metavar="ZONE", help="time zone of the clock, as Europe/Copenhagen; for times with one")
+    group.add_argument("--tz", metavar="ZONE", help="time zone, as Europe/Copenhagen, if the times have one")
 
 
 def _privacy_options(parser: argparse.ArgumentParser, seed: bool = True) -> None:
     text = (
-        "One guarantee for all that is written. Give --rho, or --mu, or --epsilon and --delta (0: Laplace noise, pure "
-        "up to the error of a float sampler)."
+        "The budget pays for all that is written, at all ticks together. Give --epsilon and --delta (usual: 1 and "
+        "1e-6), or --rho, or --mu; less is more private. With --delta 0 the noise is Laplace's, and the promise pure "
+        "up to the error of a float sampler."
     )
-    group = parser.add_argument_group("privacy", text)
+    group = parser.add_argument_group("privacy", textwrap.fill(text, 100))
     group.add_argument("--rho", type=float, metavar="R", help="budget as zero-concentrated differential privacy")
     group.add_argument("--mu", type=float, metavar="M", help="budget as Gaussian differential privacy")
     group.add_argument("--epsilon", type=float, metavar="E", help="budget as (epsilon, delta), with --delta")
     group.add_argument("--delta", type=float, metavar="D", help="see --epsilon; 0 for pure privacy")
-    protect = "what is protected: a row's coming, or its coming together with its going"
+    protect = "what is protected: that a row came (update), or that it came and went (lifetime)"
     group.add_argument("--protect", choices=["update", "lifetime"], default="update", help=protect)
-    group.add_argument("--contributions", type=int, default=1, metavar="M", help="rows that one person may have")
+    group.add_argument(
+        "--contributions", type=int, default=1, metavar="M", help="rows that one person may have, at most"
+    )
     mechanism = "how noise is correlated: tree (fast), blt (least error; not with --delta 0), tree-paper (to compare)"
     group.add_argument("--mechanism", choices=["tree", "blt", "tree-paper"], default="tree", help=mechanism)
     buffers = "of blt: numbers kept for each count, 1 to 10; chosen without it"
@@ -181,9 +199,10 @@ def _privacy_options(parser: argparse.ArgumentParser, seed: bool = True) -> None
 
 
 def _key_options(parser: argparse.ArgumentParser) -> None:
-    group = parser.add_argument_group("the keys")
+    text = "top needs both --key and --keys; count counts all rows together without them."
+    group = parser.add_argument_group("the keys", text)
     group.add_argument(
-        "--key", action="append", metavar="COLUMN", help="the key of a row; repeat it for keys of several parts"
+        "--key", action="append", metavar="COLUMN", help="the column of keys; repeat it for keys of several parts"
     )
     keys = (
         "the PUBLIC list of keys to report: one a line (.txt), or a table with the columns named by --key; never one "
@@ -201,7 +220,10 @@ def _axis_options(parser: argparse.ArgumentParser, required: bool) -> None:
         "name:A,B,C (categories); repeat it"
     )
     group.add_argument("--axis", action="append", metavar="AXIS", required=required, help=axis)
-    levels = "every how many levels one is kept, 1 to 8, or dyadic (the paper's structure)"
+    levels = (
+        "which levels of the structure are kept: every A-th, 1 to 8, or dyadic (the paper's). It changes the error and "
+        "the time it takes, not the privacy"
+    )
     group.add_argument("--levels", default="2", metavar="A", help=levels)
     estimator = "boxes with the least noise, or as the paper's cover"
     words = ["least_squares", "cover"]
@@ -213,23 +235,27 @@ def _input_options(parser: argparse.ArgumentParser, several: bool = True) -> Non
         files = "CSV, Parquet or JSON lines, or a quoted pattern: 'logs/*.csv'"
         parser.add_argument("files", nargs="+", metavar="FILE", help=files)
     group = parser.add_argument_group("the rows")
-    group.add_argument("--time", required=True, metavar="COLUMN", help="the time of a row: timestamps or ISO text")
+    group.add_argument(
+        "--time", required=True, metavar="COLUMN", help="the column of times: timestamps, dates or ISO text"
+    )
     group.add_argument(
         "--delete-time",
         metavar="COLUMN",
-        help="when the row is taken out again; missing if it stays; needs --protect lifetime",
+        help="the column of times at which rows are taken out again, missing if they stay; needs --protect lifetime",
     )
-    weight = "what a row counts for, 1 without it; whole numbers, but for count with --key"
+    weight = "the column of what a row counts for, 1 without it; whole numbers, except for count with --key"
     group.add_argument("--weight", metavar="COLUMN", help=weight)
     group.add_argument("--max-weight", type=int, default=1, metavar="W", help="the largest absolute weight of a row")
-    excess = "a weight beyond it makes the row a bad one, or is cut down to it"
+    excess = "with a weight beyond --max-weight a row is left out as a bad one (error), or counts that much (clip)"
     group.add_argument("--on-excess", choices=["error", "clip"], default="error", help=excess)
     form = "of times that are not ISO: as strptime (%%d/%%m/%%Y, %%Y-%%m), or epoch_s or epoch_ms (numbers since 1970)"
     group.add_argument("--time-format", metavar="FORMAT", help=form)
     group.add_argument(
         "--input-format", choices=["csv", "parquet", "json"], help="if the ending of the files does not say it"
     )
-    group.add_argument("--delimiter", type=_character, metavar="C", help="of CSV; tab for .tsv, else a comma")
+    group.add_argument(
+        "--delimiter", type=_character, metavar="C", help="of CSV; without it a tab for .tsv, else a comma"
+    )
     multiline = (
         "quoted fields of CSV may have line breaks. HAZARD: a quote that is not closed swallows the rows behind it. "
         "Without this a row is a line, and whoever writes the file must not let a text have line breaks: what follows "
@@ -278,7 +304,8 @@ def _state_options(parser: argparse.ArgumentParser) -> None:
 
 
 def _plan_options(plan: argparse.ArgumentParser) -> None:
-    plan.add_argument("structure", choices=["counter", "vector", "sketch", "range"], help="what is kept")
+    kept = "of which command: counter (count), vector (count with --key), sketch (top), range"
+    plan.add_argument("structure", choices=["counter", "vector", "sketch", "range"], help=kept)
     _clock_options(plan, required=False)
     plan.add_argument("--horizon", type=int, metavar="T", help="the number of steps, instead of a clock")
     _privacy_options(plan, seed=False)
@@ -289,7 +316,7 @@ def _plan_options(plan: argparse.ArgumentParser) -> None:
     skew = "of a sketch: the key at rank r has a share in proportion to 1/r^S (Zipf's law); 1 without it"
     keys.add_argument("--skew", type=float, metavar="S", help=skew)
     shape = plan.add_argument_group("the sketch")
-    shape.add_argument("--width", type=int, metavar="W", help="buckets in a row, a power of two; chosen without it")
+    shape.add_argument("--width", type=int, metavar="W", help="buckets in a row, a power of two (without it: chosen)")
     shape.add_argument("--depth", type=int, metavar="D", help="rows, an odd number (with --width; default: 5)")
     _axis_options(plan, required=False)
     output = plan.add_argument_group("output")
@@ -302,7 +329,10 @@ def _plan_options(plan: argparse.ArgumentParser) -> None:
 
 def _parser() -> argparse.ArgumentParser:
     parser = _Parser(
-        prog="fastgame", description="Private statistics of changing data, under one guarantee for all that is written."
+        prog="fastgame",
+        description="Private statistics of changing data, under one guarantee for all that is written.",
+        epilog=_BEGIN,
+        formatter_class=_Formatter,
     )
     parser.add_argument("--version", action="version", version=f"fastgame {fg.__version__}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND", parser_class=_Parser)
@@ -369,8 +399,9 @@ def _parser() -> argparse.ArgumentParser:
     ranges.add_argument("--boxes", metavar="FILE", help="a PUBLIC file with a box a line")
     for made, what in ((top, "the sketch"), (ranges, "the sketches of large components"), (join, "the two sketches")):
         shape = made.add_argument_group(what)
-        shape.add_argument("--width", type=int, default=4096, metavar="W", help="buckets in a row, a power of two")
-        shape.add_argument("--depth", type=int, default=5, metavar="D", help="rows, an odd number")
+        width = "buckets in a row, a power of two; in more of them fewer keys collide, and more memory is taken"
+        shape.add_argument("--width", type=int, default=4096, metavar="W", help=width)
+        shape.add_argument("--depth", type=int, default=5, metavar="D", help="rows of buckets, an odd number")
         shape.add_argument("--hash-seed", type=int, metavar="N", help="of the hash functions; at random without it")
     plan = command(
         "plan",
@@ -384,7 +415,7 @@ def _parser() -> argparse.ArgumentParser:
         "Show what may be shown of a file of --state: its structure, guarantee and step. No count and no noise.",
         _inspect,
     )
-    shown.add_argument("state", metavar="FILE", help="the file; it may be in use")
+    shown.add_argument("state", metavar="FILE", help="a file that --state has made; it may be in use")
     shown.add_argument("--format", choices=["text", "json"], default="text", help="for people or programs")
     return parser
 

@@ -45,7 +45,7 @@ def pick(column: Any, place: int) -> Any:
     if isinstance(column, tuple):
         return tuple(pick(part, place) for part in column)
     kind = type(column)
-    if isinstance(column, str | bytes | int | np.generic) or hasattr(kind, "as_py"):
+    if isinstance(column, str | bytes | int | float | np.generic) or hasattr(kind, "as_py"):
         return plain(column)
     if hasattr(kind, "iloc"):
         return plain(column.iloc[place])
@@ -60,12 +60,13 @@ def pick(column: Any, place: int) -> Any:
 def plain(item: Any) -> Any:
     """A key as int, str or bytes."""
     if hasattr(type(item), "as_py"):
-        return item.as_py()
-    if isinstance(item, np.generic):
-        return item.item()
+        item = item.as_py()
+    elif isinstance(item, np.generic):
+        item = item.item()
     if isinstance(item, str | bytes):
         return item
-    return int(operator.index(item))
+    # What keys were read from holds whole floats alone.
+    return int(item) if isinstance(item, float | np.floating) else int(operator.index(item))
 
 
 def top(among: Any, places: list[int], values: list[float]) -> list[Top]:

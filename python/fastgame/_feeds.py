@@ -276,7 +276,7 @@ class VectorSink(KeySink):
 
     def update(self, taken: list[pa.Array], weights: Any, count: int) -> None:
         """As `Sink.update`."""
-        self.structure.update_batch(_OneEach(np.asarray(taken[0]), weights, self.structure.size))
+        self.structure.update(np.asarray(taken[0]), weights)
 
     def read(self, releases: int) -> Released:
         """As `Sink.read`."""
@@ -533,19 +533,6 @@ def _end_name(end: Any) -> str:
         return str(end)
     except Exception:
         return shown(end)
-
-
-class _OneEach:
-    """A sparse matrix with one number in each row, as much of it as a vector's update takes."""
-
-    def __init__(self, cells: Any, weights: Any, size: int) -> None:
-        self.indices = cells
-        self.data = np.ones(len(cells)) if weights is None else weights
-        self.indptr = np.arange(len(cells) + 1)
-        self.shape = (len(cells), size)
-
-    def tocsr(self) -> _OneEach:
-        return self
 
 
 def _times(axis: Datetime, name: str) -> Times:

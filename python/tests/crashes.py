@@ -117,7 +117,7 @@ def update(structure: Any, elements: list[int]) -> None:
     elif isinstance(structure, fg.RangeCounter):
         structure.insert(elements)
     elif isinstance(structure, fg.ContinualVector) and structure.size == KEYS:
-        structure.update_batch(np.eye(KEYS)[elements])
+        structure.update_rows(np.eye(KEYS)[elements])
     else:
         structure.update(elements)
 

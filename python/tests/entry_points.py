@@ -365,19 +365,16 @@ def _rows_of_structures() -> None:
 
 def _rows_of_updates() -> None:
     row("ContinualCounter.update", "weights", "integers", lambda s, v: s.update(v), [1, 0, 2], "counter")
-    row("ContinualVector.update", "indices", "integers", lambda s, v: s.update(v), [1, 0, 2], "vector", names="index")
-    row(
-        "ContinualVector.update",
-        "values",
-        "reals",
-        lambda s, v: s.update([1, 0, 2], v),
-        [1, 0, 2],
-        "vector",
-        names="norm",
-    )
-    row("ContinualVector.update", "values", "reals", lambda s, v: s.update(1, v), 2.5, "vector", names="norm")
+    for method, reals in (("update", "reals or None"), ("update_row", "reals")):
+        name = f"ContinualVector.{method}"
+        of: Call = lambda s, v, m=method: getattr(s, m)(v)  # noqa: E731
+        row(name, "cells", "integers", of, [1, 0, 2], "vector", names="index")
+        of = lambda s, v, m=method: getattr(s, m)([1, 0, 2], v)  # noqa: E731
+        row(name, "values", reals, of, [1, 0, 2], "vector", names="norm")
+        of = lambda s, v, m=method: getattr(s, m)(1, v)  # noqa: E731
+        row(name, "values", reals, of, 2.5, "vector", names="norm")
     good = np.eye(3, SIZE)
-    row("ContinualVector.update_batch", "rows", "rows", lambda s, v: s.update_batch(v), good, "vector")
+    row("ContinualVector.update_rows", "rows", "rows", lambda s, v: s.update_rows(v), good, "vector")
     row(
         "ContinualVector.release",
         "indices",

@@ -104,7 +104,7 @@ def check_join(join: Any, _: Any, given: Any) -> None:
 
 
 def update_rows(cells: Any, rows: Any) -> None:
-    cells.update_batch(rows)
+    cells.update_rows(rows)
 
 
 def check_rows(cells: Any, _: Any, given: Any) -> None:
@@ -123,14 +123,17 @@ ARRAYS: dict[tuple[str, str], Entry] = {
     ("ContinualCounter.update", "weights"): Entry(
         "int", "counter", lambda count, given: count.update(given), check_weights, BASE
     ),
-    ("ContinualVector.update", "indices"): Entry(
+    ("ContinualVector.update", "cells"): Entry(
         "int", "vector", lambda cells, given: cells.update(given), check_indices, BASE
     ),
     ("ContinualVector.release", "indices"): Entry(
         "int", "vector", lambda cells, given: cells.release(given), check_release, BASE
     ),
     ("ContinualVector.update", "values"): Entry("float", "vector", update_values, check_values, BASE),
-    ("ContinualVector.update_batch", "rows"): Entry("float", "vector", update_rows, check_rows, ROWS),
+    ("ContinualVector.update_row", "cells"): Entry(
+        "int", "vector", lambda cells, given: cells.update_row(given), check_indices, BASE
+    ),
+    ("ContinualVector.update_rows", "rows"): Entry("float", "vector", update_rows, check_rows, ROWS),
     ("CountSketch.update", "weights"): Entry("int", "sketch", update_weights, check_totals, BASE),
     ("RangeCounter.update", "points"): Entry("int", "range", update_points, check_indices, BASE),
     ("RangeCounter.update", "weights"): Entry("int", "range", update_weights, check_totals, BASE),
@@ -653,7 +656,7 @@ def test_other_real_numbers_are_reals_and_no_integers(entry: Entry, number: Any)
         run_refused(entry, [number, number], TypeError)
     elif entry.call is update_rows:
         structure = fresh("vector")
-        structure.update_batch([[number] * SIZE])
+        structure.update_rows([[number] * SIZE])
         assert np.array_equal(whole(structure.release()), START + 2)
     else:
         structure = fresh("vector")
@@ -739,7 +742,7 @@ def test_a_sparse_matrix_that_is_inconsistent_is_refused(break_it: Callable[[Any
     rows = sparse.csr_array(ROWS.astype(float))
     break_it(rows)
     cells = fresh("vector")
-    error = raised_by(lambda: cells.update_batch(rows))
+    error = raised_by(lambda: cells.update_rows(rows))
     assert isinstance(error, DOCUMENTED), repr(error)
     assert state(cells) == state(fresh("vector"))
 
@@ -750,7 +753,7 @@ def test_sparse_matrices_of_every_dtype_are_right(dtype: str, indices: str) -> N
     rows = sparse.csr_array(ROWS.astype(dtype))
     rows.indices, rows.indptr = rows.indices.astype(indices), rows.indptr.astype(indices)
     cells = fresh("vector")
-    cells.update_batch(rows)
+    cells.update_rows(rows)
     check_rows(cells, None, ROWS)
 
 
@@ -760,7 +763,7 @@ def test_the_argument_is_not_changed() -> None:
         entry.call(fresh(entry.kind), given)
         assert np.array_equal(given, entry.good)
     rows = sparse.coo_array(([1.0, 2.0], ([0, 0], [1, 1])), shape=(1, SIZE))
-    fresh("vector").update_batch(rows)
+    fresh("vector").update_rows(rows)
     assert rows.nnz == 2
 
 

@@ -435,25 +435,25 @@ def test_under_a_pure_budget_the_bound_of_a_vector_is_of_absolute_values() -> No
     given: dict[str, Any] = {"horizon": 4, "max_norm": 1.0}
     for privacy, refused in [(fg.Zcdp(0.5), [0.8, 0.8]), (fg.PureDp(1.0), [0.6, 0.6])]:
         cells = fg.ContinualVector(3, privacy=privacy, **given)
-        cells.update([0, 2], [0.5, -0.5])
+        cells.update_row([0, 2], [0.5, -0.5])
         cells.update([1], [-1.0])
         with pytest.raises(ValueError, match="norm"):
-            cells.update([0, 1], refused)
+            cells.update_row([0, 1], refused)
         with pytest.raises(ValueError, match=r"1"):
-            cells.update_batch([[0.5, 0.25, 0.25], [*refused, 0.0]])
+            cells.update_rows([[0.5, 0.25, 0.25], [*refused, 0.0]])
         dropping = fg.ContinualVector(3, privacy=privacy, invalid="drop", **given)
-        dropping.update_batch([[0.5, 0.25, 0.25], [*refused, 0.0]])
+        dropping.update_rows([[0.5, 0.25, 0.25], [*refused, 0.0]])
         assert dropping.dropped == 1
-    fg.ContinualVector(3, privacy=fg.Zcdp(0.5), **given).update([0, 1], [0.6, 0.6])
+    fg.ContinualVector(3, privacy=fg.Zcdp(0.5), **given).update_row([0, 1], [0.6, 0.6])
     # Twice an index is once the sum: within the bound where it cancels.
-    fg.ContinualVector(3, privacy=fg.PureDp(1.0), **given).update([0, 0], [0.75, -0.5])
+    fg.ContinualVector(3, privacy=fg.PureDp(1.0), **given).update_row([0, 0], [0.75, -0.5])
 
 
 @pytest.mark.parametrize("values", [[0.6, 0.6], [3.0, -1.0], [1e9, 1e9], [1.0, 1e-9], [1e-3, -5.0], [0.25, 0.25]])
 def test_clipping_under_a_pure_budget_scales_the_sum_of_absolute_values_down(values: list[float]) -> None:
     # At epsilon 700 and horizon 1 noise is b = 1/700; a value is found to 0.02, 14 b (probability below 1e-5 each).
     cells = fg.ContinualVector(2, horizon=1, privacy=fg.PureDp(700), on_excess="clip", max_norm=1.0, insecure_seed=1)
-    cells.update([0, 1], values)
+    cells.update_row([0, 1], values)
     expected = np.array(values) / max(1.0, np.abs(values).sum())
     assert cells.release() == pytest.approx(expected, abs=0.02)
 
@@ -463,5 +463,5 @@ def test_clipping_never_leaves_more_than_the_bound() -> None:
     # is left is at most 1 each, and 0.999 at least.
     generator = np.random.default_rng(3)
     cells = fg.ContinualVector(8, horizon=1, privacy=fg.PureDp(700), on_excess="clip", insecure_seed=1)
-    cells.update_batch(np.abs(generator.standard_cauchy((1000, 8))) + 1)
+    cells.update_rows(np.abs(generator.standard_cauchy((1000, 8))) + 1)
     assert 999 < cells.release().sum() < 1000 + 8 * 0.02

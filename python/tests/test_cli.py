@@ -454,6 +454,9 @@ def test_help_and_version_are_shown(run: Run, command: list[str]) -> None:
     code, out, err = run(*command, "--help")
     assert (code, err) == (0, "")
     assert out.startswith("usage: fastgame")
+    assert all(len(line) <= 120 for line in out.splitlines())
+    if not command:
+        assert "fastgame count --help" in out and "2 where something was refused" in out
     assert run("--version")[:2] == (0, f"fastgame {fg.__version__}\n")
 
 

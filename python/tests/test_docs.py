@@ -100,7 +100,8 @@ def test_everything_public_has_a_docstring(name: str) -> None:
 
 def test_the_list_of_public_things_is_no_empty_shell() -> None:
     for name in [
-        "ContinualVector.update_batch",
+        "ContinualVector.update_row",
+        "ContinualVector.update_rows",
         "CountSketch.top",
         "RawSketch.merge",
         "Interval.lower",

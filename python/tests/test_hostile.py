@@ -583,7 +583,7 @@ TAKES: dict[str, set[str]] = {
     "real array": {"ints", "reals"},
     "rows": {"rows", "reals rows", "empty", "fits"},
     "pairs": {"ints", "rows", "empty", "empty array", "no rows"},
-    "keys": {"int", "text", "text 0-d", "bytes", "ints", "texts", "byteses", "mixed keys", "empty"},
+    "keys": {"int", "real", "reals", "text", "text 0-d", "bytes", "ints", "texts", "byteses", "mixed keys", "empty"},
     "listed keys": {"ints", "texts", "byteses", "masked", "record"},
     # Of an axis: what is missing, or no number, has no bin; where none is left out, it is refused.
     "numbers": _REALS | _NO_BIN,

@@ -447,18 +447,19 @@ def test_calling_init_again_changes_nothing() -> None:
 
 def test_the_state_after_any_refused_call_is_the_state_before() -> None:
     cells = vector(4, max_norm=5.0)
-    cells.update([0, 1], [1.0, 2.0])
+    cells.update_row([0, 1], [1.0, 2.0])
     cells.advance(to=3)
     anything: Any = cells
     calls: list[Callable[[], Any]] = [
         lambda: anything.update(4),
         lambda: anything.update([0, 1], [1.0]),
-        lambda: anything.update([0, 1], [3.0, 5.0]),
+        lambda: anything.update([0, 1], [3.0, 6.0]),
+        lambda: anything.update_row([0, 1], [3.0, 5.0]),
         lambda: anything.update([0, 1], [1.0, float("nan")]),
         lambda: anything.update("0"),
         lambda: anything.update(0, 1.0, 2.0),
-        lambda: anything.update_batch([[1, 1, 1, 1], [9, 9, 9, 9]]),
-        lambda: anything.update_batch([[1, 1, 1]]),
+        lambda: anything.update_rows([[1, 1, 1, 1], [9, 9, 9, 9]]),
+        lambda: anything.update_rows([[1, 1, 1]]),
         lambda: anything.release([0, 4]),
         lambda: anything.release(0.0),
         lambda: anything.release([[0], [1, 2]]),

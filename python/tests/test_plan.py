@@ -417,14 +417,11 @@ def test_counter_and_vector_err_on_the_flights_as_planned(protect: str, flights:
         place = {row["code"]: cell for cell, row in enumerate(csv.DictReader(file))}
     destinations = flights["dest"].map(place).to_numpy(dtype=np.int64)
     exact = np.bincount(destinations, minlength=len(place))
-    # A row a flight, with a one at its destination.
-    starts = np.arange(len(destinations) + 1)
-    rows = sparse.csr_array((np.ones(len(destinations)), destinations, starts), shape=(len(destinations), len(place)))
     cells = fg.ContinualVector.plan(len(place), **given)
     errors = []
     for seed in range(60):
         vector: Any = cells.replace(insecure_seed=seed).build()
-        vector.update_batch(rows)
+        vector.update(destinations)
         vector.advance(to=8_760)
         errors.append(vector.release() - exact)
     assert_as_planned(cells, errors)

@@ -150,12 +150,22 @@ def test_weights_over_the_bound_are_clipped_or_dropped_where_that_was_asked_for(
     assert (clipping.dropped, dropping.dropped) == (0, 5)
 
 
-@pytest.mark.parametrize("invalid", ["raise", "drop"])
-def test_a_key_that_is_none_is_an_error_whatever_is_done_with_weights(invalid: str) -> None:
-    counts = sketch(invalid=invalid)
+def test_a_key_that_is_none_is_an_error_or_dropped_alone() -> None:
+    counts = sketch()
     with pytest.raises(TypeError, match="null at position 1"):
         counts.update(["a", None])
     assert (counts.dropped, counts.sealed) == (0, False)
+    counts = sketch(invalid="drop")
+    counts.update([None, "a"])
+    assert (counts.dropped, counts.sealed) == (1, False)
+    for read in (lambda: counts.estimate(["a", None]), lambda: counts.top(1, among=["a", None])):
+        with pytest.raises(TypeError, match="null at position 1"):
+            read()
+    assert not counts.sealed
+    assert whole(counts.estimate("a")) == 1
+    with pytest.raises(fg.SealedStepError):
+        counts.update([None, "a"])
+    assert counts.dropped == 1
 
 
 def test_a_read_of_any_kind_seals_the_step() -> None:
@@ -443,7 +453,7 @@ def test_an_object_whose_class_was_changed_is_refused() -> None:
     changed: Any = counts
     for kind in [fg.ContinualCounter, fg.ContinualVector, fg.RawSketch, fg.Plan]:
         if raised_by(lambda kind=kind: setattr(changed, "__class__", kind)) is None:  # type: ignore[misc]
-            for method in ["release", "update", "update_batch"]:
+            for method in ["release", "update", "update_row", "update_rows"]:
                 assert isinstance(raised_by(lambda m=method: getattr(changed, m)(0)), (*DOCUMENTED, AttributeError))  # type: ignore[misc]
             changed.__class__ = fg.CountSketch
     assert whole(counts.estimate("a")) == 1

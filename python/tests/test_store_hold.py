@@ -183,7 +183,7 @@ def test_looking_at_a_store_in_use_never_finds_it_damaged(tmp_path: Path) -> Non
 
         def write() -> None:
             while not stop.is_set():
-                vector.update_batch([[0.0] * 20_000])
+                vector.update_rows([[0.0] * 20_000])
                 vector.release()
                 vector.advance()
 

@@ -212,7 +212,7 @@ def test_the_array_of_an_update_may_change_as_soon_as_the_call_has_begun() -> No
     accepted = 0
     for _ in range(50):
         try:
-            cells.update_batch(rows)
+            cells.update_rows(rows)
             accepted += 1
         except ValueError as error:
             assert "over the bound" in str(error)

@@ -27,28 +27,80 @@ def test_updates_add_to_their_cells() -> None:
     cells.update([4, 2])
     cells.update((0, 4), 10.0)
     cells.update(np.array([[0, 1], [2, 3]]), np.array([[1, 2], [3, 4]]))
-    assert whole(cells.release()).tolist() == [12, 7, 4, 0, 11]
+    cells.update([0, 0, 0], None)
+    assert whole(cells.release()).tolist() == [15, 7, 4, 0, 11]
 
 
-def test_indices_that_stand_twice_are_added_first() -> None:
+def test_each_element_is_an_update_of_its_own() -> None:
+    # As one unit these have the norm sqrt(3), and one cell twice the norm 2.
+    cells = vector(3, max_norm=1.0)
+    cells.update([0, 1, 2])
+    cells.update([0, 0, 1], [1.0, 1.0, -1.0])
+    cells.update(np.array([[2, 2], [2, 2]], dtype=np.uint8), 0.5)
+    assert whole(cells.release()).tolist() == [3, 0, 3]
+    cells.advance()
+    for bad, message in [
+        (([0, 1, 2], [1, 1, 2.0]), r"position 2 .*L2 norm may be at most 1;"),
+        (([0, 1, 2], [1, 1, math.nan]), r"position 2"),
+        (([0, 1, 3],), r"index 3 at position 2"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            cells.update(*bad)
+    with pytest.raises(ValueError, match=r"L2 norm may be at most 1"):
+        cells.update_row([0, 1, 2])
+    assert whole(cells.release()).tolist() == [3, 0, 3]
+
+
+def test_an_element_is_dropped_or_clipped_by_itself() -> None:
+    cells = vector(3, max_norm=1.0, invalid="drop")
+    cells.update([0, 1, 2])
+    assert cells.dropped == 0
+    cells.update([0, 5, 1, 2, -1, 2**80, 0], [1, 1, math.nan, 1.5, 1, 1, -0.5])
+    assert cells.dropped == 5
+    cells.update_row([0, 1, 2])
+    assert cells.dropped == 6
+    cells.update([0, 0], -0.25)
+    assert whole(cells.release()).tolist() == [1, 1, 1]
+    clipping = vector(3, max_norm=1.0, invalid="drop", on_excess="clip")
+    clipping.update([0, 0, 1, 2, 3, 2], [7, 7, -1e300, 1, 1, math.inf])
+    assert clipping.dropped == 2
+    assert whole(clipping.release()).tolist() == [2, -1, 1]
+
+
+def test_elements_are_the_rows_of_one_cell_bit_for_bit() -> None:
+    generator = np.random.default_rng(3)
+    indices = generator.integers(0, SIZE, 1000)
+    values = generator.uniform(-1, 1, 1000)
+    rows = sparse.csr_array((values, indices, np.arange(1001)), shape=(1000, SIZE))
+    at_once, by_rows, one_by_one = (
+        fg.ContinualVector(SIZE, horizon=4, privacy=fg.Zcdp(0.5), insecure_seed=1) for _ in range(3)
+    )
+    at_once.update(indices, values)
+    by_rows.update_rows(rows)
+    for cell, value in zip(indices.tolist(), values.tolist(), strict=True):
+        one_by_one.update_row(cell, value)
+    assert at_once.release().tolist() == by_rows.release().tolist() == one_by_one.release().tolist()
+
+
+def test_cells_of_a_row_that_stand_twice_are_added_first() -> None:
     cells = vector(3, max_norm=5.0)
     # Each entry alone, and all in absolute value, are over the bound; what they add up to is not.
-    cells.update([1, 1, 0, 1, 0], [40.0, -80.0, 3.0, 44.0, 0.0])
+    cells.update_row([1, 1, 0, 1, 0], [40.0, -80.0, 3.0, 44.0, 0.0])
     assert whole(cells.release()).tolist() == [3, 4, 0]
     cells.advance()
     with pytest.raises(ValueError, match=r"L2 norm may be at most 5"):
-        cells.update([2, 2], [3.0, 3.0])
-    cells.update([2, 2], [3.0, -3.0])
+        cells.update_row([2, 2], [3.0, 3.0])
+    cells.update_row([2, 2], [3.0, -3.0])
     assert whole(cells.release()).tolist() == [3, 4, 0]
 
 
 def test_the_norm_bound_is_exact() -> None:
     cells = vector(2, max_norm=5.0)
-    cells.update([0, 1], [3.0, 4.0])
+    cells.update_row([0, 1], [3.0, 4.0])
     with pytest.raises(ValueError):
-        cells.update([0, 1], [3.0, 4.00001])
+        cells.update_row([0, 1], [3.0, 4.00001])
     # Below the resolution of the counters, which rounds toward zero.
-    cells.update([0, 1], [3.0, 4.0 + 1e-7])
+    cells.update_row([0, 1], [3.0, 4.0 + 1e-7])
     assert whole(cells.release()).tolist() == [6, 8]
 
 
@@ -95,8 +147,8 @@ BATCHES: list[Any] = [
 @pytest.mark.parametrize("batch", BATCHES, ids=lambda batch: type(batch).__name__)
 def test_a_batch_adds_its_rows_in_every_format(batch: Any) -> None:
     cells = vector(SIZE, max_norm=10.0)
-    cells.update_batch(batch)
-    cells.update_batch(batch)
+    cells.update_rows(batch)
+    cells.update_rows(batch)
     assert whole(cells.release()).tolist() == (2 * BATCH.sum(axis=0)).tolist()
 
 
@@ -105,7 +157,7 @@ def test_sparse_rows_may_be_unsorted_with_duplicates_and_stored_zeros() -> None:
         (np.array([4.0, 1.0, -1.0, 0.0, 2.0]), np.array([5, 2, 5, 0, 5]), np.array([0, 4, 4, 5])), shape=(3, SIZE)
     )
     cells = vector(SIZE, max_norm=4.0)
-    cells.update_batch(rows)
+    cells.update_rows(rows)
     assert whole(cells.release()).tolist() == [0, 0, 1, 0, 0, 5, 0]
 
 
@@ -114,7 +166,7 @@ def test_sparse_rows_may_be_unsorted_with_duplicates_and_stored_zeros() -> None:
 )
 def test_an_empty_batch_adds_nothing(empty: Any) -> None:
     cells = vector(SIZE)
-    cells.update_batch(empty)
+    cells.update_rows(empty)
     assert not cells.sealed
     assert not whole(cells.release()).any()
 
@@ -137,7 +189,7 @@ def test_an_empty_batch_adds_nothing(empty: Any) -> None:
 def test_a_batch_of_another_width_is_refused_with_both_shapes(rows: Any) -> None:
     cells = vector(SIZE, max_norm=10.0)
     with pytest.raises(ValueError, match=rf"one column for each of the vector's {SIZE} cells; an array of shape \["):
-        cells.update_batch(rows)
+        cells.update_rows(rows)
     assert not whole(cells.release()).any()
 
 
@@ -147,7 +199,7 @@ def test_a_bad_row_is_named_and_none_of_the_batch_is_added() -> None:
     for batch in [bad, sparse.csr_array(bad)]:
         cells = vector(SIZE, max_norm=10.0)
         with pytest.raises(ValueError, match=r"position 2 .*L2 norm may be at most 10"):
-            cells.update_batch(batch)
+            cells.update_rows(batch)
         assert not whole(cells.release()).any()
 
 
@@ -157,18 +209,18 @@ def test_drop_leaves_out_the_bad_rows_alone() -> None:
     bad[2, 4] = 1e9
     for batch in [bad, sparse.csr_array(bad)]:
         cells = vector(SIZE, max_norm=10.0, invalid="drop")
-        cells.update_batch(batch)
+        cells.update_rows(batch)
         cells.update(SIZE)
-        cells.update([0, -1])
+        cells.update_row([0, -1])
         cells.update(0, -math.inf)
-        cells.update([0, 2**80])
+        cells.update_row([0, 2**80])
         assert cells.dropped == 6
         assert whole(cells.release()).tolist() == [1] * SIZE
 
 
 def test_clip_scales_a_row_down_onto_the_bound() -> None:
     cells = vector(2, max_norm=5.0, on_excess="clip")
-    cells.update([0, 1], [30.0, -40.0])
+    cells.update_row([0, 1], [30.0, -40.0])
     assert cells.release().tolist() == pytest.approx([3.0, -4.0], abs=0.02)
     for huge in [1e300, 2**63, 10**400]:
         cells.advance()
@@ -257,8 +309,9 @@ def test_values_are_one_for_all_or_one_for_each() -> None:
     indices: Any
     values: Any
     for indices, values in [([0, 1], [1]), ([0, 1], [[1, 2]]), ([[0, 1]], [1, 2]), (0, [1]), ([0], [1, 2]), ([], [1])]:
-        with pytest.raises(ValueError, match=r"values must be one number or have the shape of indices"):
-            cells.update(indices, values)
+        for update in (cells.update, cells.update_row):
+            with pytest.raises(ValueError, match=r"values must be one number or have the shape of cells"):
+                update(indices, values)
     assert not whole(cells.release()).any()
 
 
@@ -271,12 +324,12 @@ def test_a_month_of_random_calls_is_followed_exactly() -> None:
             if generator.random() < 0.5:
                 indices = generator.integers(0, SIZE, size=generator.integers(0, 6))
                 values = generator.integers(-9, 10, size=len(indices))
-                cells.update(indices, values)
+                cells.update_row(indices, values)
                 np.add.at(exact, indices, values)
             else:
                 rows = generator.integers(-9, 10, size=(generator.integers(0, 5), SIZE))
                 rows[generator.random(rows.shape) < 0.6] = 0
-                cells.update_batch(rows if generator.random() < 0.5 else sparse.csr_array(rows))
+                cells.update_rows(rows if generator.random() < 0.5 else sparse.csr_array(rows))
                 exact += rows.sum(axis=0)
         if generator.random() < 0.5:
             chosen = generator.integers(0, SIZE, size=generator.integers(1, 9))
@@ -419,18 +472,24 @@ class VectorCalls(RuleBasedStateMachine):
     )
 
     @rule(row=entries)
-    def update(self, row: list[tuple[int, float]]) -> None:
+    def update_row(self, row: list[tuple[int, float]]) -> None:
         """One sparse update."""
-        self.change([row], lambda: self.cells.update([index for index, _ in row], [value for _, value in row]))
+        self.change([row], lambda: self.cells.update_row([index for index, _ in row], [value for _, value in row]))
+
+    @rule(pairs=entries)
+    def update(self, pairs: list[tuple[int, float]]) -> None:
+        """An update for each pair."""
+        calls = [index for index, _ in pairs], [value for _, value in pairs]
+        self.change([[pair] for pair in pairs], lambda: self.cells.update(*calls))
 
     @rule(data=st.data(), as_sparse=st.booleans())
-    def update_batch(self, data: st.DataObject, as_sparse: bool) -> None:
+    def update_rows(self, data: st.DataObject, as_sparse: bool) -> None:
         """A batch, dense or compressed."""
         number = st.integers(-4, 4) | st.sampled_from([math.nan, 1e9])
         rows = data.draw(st.lists(st.lists(number, min_size=self.size, max_size=self.size), max_size=3))
         batch: Any = np.array(rows, dtype=float).reshape(len(rows), self.size)
         given = sparse.csr_array(batch) if as_sparse else batch
-        self.change([list(enumerate(row)) for row in rows], lambda: self.cells.update_batch(given))
+        self.change([list(enumerate(row)) for row in rows], lambda: self.cells.update_rows(given))
 
     @rule(step=st.integers(-1, 3) | st.sampled_from([2**30, 2**61]))
     def advance(self, step: int) -> None:
@@ -474,5 +533,5 @@ TestVectorCalls = VectorCalls.TestCase
 
 
 def test_the_help_names_the_norm_of_each_budget() -> None:
-    for text in (fg.ContinualVector.__doc__, fg.ContinualVector.update.__doc__):
+    for text in (fg.ContinualVector.__doc__, fg.ContinualVector.update_row.__doc__):
         assert text is not None and "L2" in text and re.search(r"PureDp.*\bL1\b", text, re.DOTALL)

@@ -129,8 +129,8 @@ fn integer_rows_are_bounded_by_the_sum_of_absolute_values() {
         Err(Error::Excess { position: 1, bound: 5.0, what: "weight" })
     );
     // Duplicates are added first: 6 - 4 + 3 = 5 in absolute values.
-    assert_eq!(vector.update(&[(0u64, 6i64), (1, -3), (0, -4)]), Ok(0));
-    assert!(vector.update(&[(0u64, 4i64), (1, 1), (0, 1)]).is_err());
+    assert_eq!(vector.update_row(&[(0u64, 6i64), (1, -3), (0, -4)]), Ok(0));
+    assert!(vector.update_row(&[(0u64, 4i64), (1, 1), (0, 1)]).is_err());
     assert_eq!(counters(&mut vector, 1.0), [4, 0, -4]);
 }
 
@@ -149,8 +149,8 @@ fn real_rows_are_bounded_exactly_and_the_error_names_the_l1_norm() {
     assert_eq!(dense(&mut vector, &[0.5, -0.25 - 0.99 * unit, 0.25 + 0.99 * unit]), Ok(0));
     // (0.6, 0.8, 0) has the L2 norm 1.
     assert!(dense(&mut vector, &[0.6, 0.8, 0.0]).is_err());
-    assert_eq!(vector.update(&[(1u64, 3.0), (1, -2.5), (2, 0.5)]), Ok(0));
-    assert!(vector.update(&[(1u64, 0.75), (1, 0.5)]).is_err());
+    assert_eq!(vector.update_row(&[(1u64, 3.0), (1, -2.5), (2, 0.5)]), Ok(0));
+    assert!(vector.update_row(&[(1u64, 0.75), (1, 0.5)]).is_err());
 
     // A bound between two multiples of the unit: 1.3 is 1363148.8 units.
     let mut vector = of(1.3);
@@ -175,7 +175,7 @@ fn rows_over_the_bound_are_clipped_onto_it_or_dropped() {
     assert_eq!(dense(&mut vector, &[0i64, -77, 0]), Ok(0));
     assert_eq!(counters(&mut vector, 1.0), [0, -10, 0]);
     let mut vector = clip().max_weight(10).build().unwrap();
-    assert_eq!(vector.update(&[(0u64, f64::MAX), (2, f64::MAX)]), Ok(0));
+    assert_eq!(vector.update_row(&[(0u64, f64::MAX), (2, f64::MAX)]), Ok(0));
     assert_eq!(counters(&mut vector, 1.0), [5, 0, 5]);
 
     let mut vector = exact(3).max_weight(10).invalid(Invalid::Drop).build().unwrap();

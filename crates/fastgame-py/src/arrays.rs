@@ -105,6 +105,13 @@ pub(crate) fn as_array<'py>(object: &Bound<'py, PyAny>, name: &str) -> PyResult<
     Ok(numpy.call_method1(intern!(py, "asarray"), (array,))?.cast_into::<PyUntypedArray>()?)
 }
 
+/// `object` as an array of Python objects.
+pub(crate) fn as_objects<'py>(object: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyUntypedArray>> {
+    let py = object.py();
+    let array = numpy_module(py)?.call_method1(intern!(py, "asarray"), (object, intern!(py, "O")))?;
+    Ok(array.cast_into::<PyUntypedArray>()?)
+}
+
 /// Whether an object is a masked array.
 fn is_masked(object: &Bound<'_, PyAny>) -> PyResult<bool> {
     object.get_type().is_subclass(imported!(object.py(), "numpy.ma", "MaskedArray")?)
@@ -246,6 +253,11 @@ pub(crate) fn is_numpy_integer(object: &Bound<'_, PyAny>) -> PyResult<bool> {
         && !kind.is_subclass(imported!(py, "numpy", "timedelta64")?)?)
 }
 
+/// Whether an object is one of numpy's floats. By the type, as in `sequence_list`.
+pub(crate) fn is_numpy_float(object: &Bound<'_, PyAny>) -> PyResult<bool> {
+    object.get_type().is_subclass(imported!(object.py(), "numpy", "floating")?)
+}
+
 /// What `operator.index` makes of an object: Python's integer, for what stands for one.
 pub(crate) fn index<'py>(object: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
     imported!(object.py(), "operator", "index")?.call1((object,))
@@ -360,15 +372,10 @@ pub(crate) fn integers(object: &Bound<'_, PyAny>, name: &str, beyond: Beyond) ->
         _ if array.is_empty() && !given_as_array => Integers::Signed(Vec::new()),
         b'O' => Integers::Signed(integer_elements(&array, name, beyond)?),
         // Numpy makes floats of a list that mixes integers of either sign beyond 63 bits.
-        b'f' if !given_as_array => {
-            let objects = numpy_module(py)?
-                .call_method1(intern!(py, "asarray"), (object, intern!(py, "O")))?
-                .cast_into::<PyUntypedArray>()?;
-            Integers::Signed(integer_elements(&objects, name, beyond)?)
-        }
+        b'f' if !given_as_array => Integers::Signed(integer_elements(&as_objects(object)?, name, beyond)?),
         kind => {
             let hint = match kind {
-                b'b' if name == "indices" => " (use numpy.flatnonzero for the indices of a mask)",
+                b'b' if name == "cells" || name == "indices" => " (use numpy.flatnonzero for the indices of a mask)",
                 b'b' | b'f' => " (use .astype(int) if that is meant)",
                 _ => "",
             };
@@ -548,7 +555,7 @@ pub(crate) fn rows(object: &Bound<'_, PyAny>, size: u64) -> PyResult<RowArrays> 
 fn wrong_width(shape: &[usize], size: u64) -> PyErr {
     PyValueError::new_err(format!(
         "rows must have one column for each of the vector's {size} cells; an array of shape {shape:?} was given (for a \
-         single update use update(indices, values))"
+         single row use update_row(cells, values))"
     ))
 }
 

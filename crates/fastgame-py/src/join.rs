@@ -8,10 +8,10 @@ use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyString};
 
 use crate::arrays::{Argument, ErrorFlag, float_parameter, shown_text, type_name};
-use crate::keys::{KeyColumn, Keys, keys};
+use crate::keys::Keys;
 use crate::parameters::{Arguments, JoinSearch, Parameters};
 use crate::plan::Plan;
-use crate::sketch::{RawSketch, raw_parameter, result_class, weights, with_keys};
+use crate::sketch::{RawSketch, Updates, raw_parameter, result_class, with_keys};
 use crate::structure::{Structure, refuse_copy};
 
 /// The size of the join of two relations under continual observation.
@@ -236,7 +236,7 @@ impl JoinSize {
         structure.with_join(slf.py(), 0, |_, _| Ok(()))?; // as that of a sketch: not once it is closed
         let parameters = structure.parameters();
         let on_excess = if parameters.on_excess == "clip" { OnExcess::Clip } else { OnExcess::Error };
-        let invalid = if parameters.invalid == "drop" { Invalid::Drop } else { Invalid::Raise };
+        let invalid = if structure.drops() { Invalid::Drop } else { Invalid::Raise };
         RawSketch::of_shape(slf.get().shape, on_excess, invalid)
     }
 }
@@ -254,11 +254,10 @@ impl JoinSide {
     #[pyo3(signature = (keys, weights = Argument::Absent), text_signature = "($self, keys, weights=1)")]
     fn update(&self, py: Python<'_>, keys: &Bound<'_, PyAny>, weights: Argument<'_>) -> PyResult<()> {
         let join = self.join.bind(py);
-        let KeyColumn { keys, scalar } = self::keys(keys, join.get().keyer)?;
-        let weights = self::weights(weights, keys.len(), scalar)?;
         let structure = join.as_super().get();
+        let Updates { keys, weights, dropped } = Updates::read(keys, weights, join.get().keyer, structure.drops())?;
         with_keys!(&keys, keys => structure.update_join(py, keys.len(), |join| {
-            join.update(self.side, keys, weights.get())
+            Ok(join.update(self.side, keys, weights.get())? + dropped)
         }))
     }
 

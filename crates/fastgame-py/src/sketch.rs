@@ -12,7 +12,7 @@ use pyo3::types::{PyBytes, PyDict, PyTuple};
 
 use crate::arrays::{Argument, Beyond, ErrorFlag, float_parameter, integers, output, type_name, unsigned_parameter};
 use crate::error::{CoreError, StateError};
-use crate::keys::{KeyColumn, Keys, keys};
+use crate::keys::{KeyColumn, Keys, keys, keys_or_bad, without};
 use crate::parameters::{Arguments, Parameters, Search, describe_shape, raw_parameters};
 use crate::plan::Plan;
 use crate::structure::{Process, Structure, locked};
@@ -33,7 +33,7 @@ pub(crate) use with_keys;
 /// Counts of any keys under continual observation, in a fixed number of cells.
 ///
 /// A CountSketch of `depth` rows and `width` buckets with noise on every cell that is read. Keys are integers (by value,
-/// whatever their type), str, bytes, numpy arrays, anything with the Arrow C interface, and tuples of columns for
+/// whatever their type; whole floats below 2**53 too), str, bytes, numpy arrays, anything with the Arrow C interface, and tuples of columns for
 /// composite keys; kinds do not mix: 5, "5" and b"5" are three keys. All parameters are keywords.
 ///
 /// Parameters
@@ -112,6 +112,28 @@ pub(crate) fn weights(given: Argument<'_>, count: usize, scalar: bool) -> PyResu
         _ => Err(PyValueError::new_err(format!(
             "weights must be one integer, or one for each of the {count} keys; an array of shape {shape:?} was given"
         ))),
+    }
+}
+
+/// Keys and weights of an update, without those of what is no key; how many these are.
+pub(crate) struct Updates {
+    pub(crate) keys: Keys,
+    pub(crate) weights: OwnedWeights,
+    pub(crate) dropped: u64,
+}
+
+impl Updates {
+    pub(crate) fn read(keys: &Bound<'_, PyAny>, given: Argument<'_>, keyer: Keyer, drops: bool) -> PyResult<Self> {
+        let KeyColumn { keys, scalar, bad } = keys_or_bad(keys, keyer, drops)?;
+        let weights = weights(given, keys.len(), scalar)?;
+        if bad.is_empty() {
+            return Ok(Self { keys, weights, dropped: 0 });
+        }
+        let weights = match weights {
+            OwnedWeights::All(weight) => OwnedWeights::All(weight),
+            OwnedWeights::Each(weights) => OwnedWeights::Each(without(weights, &bad)),
+        };
+        Ok(Self { keys: keys.without(&bad), weights, dropped: bad.len() as u64 })
     }
 }
 
@@ -201,7 +223,8 @@ impl CountSketch {
     /// Parameters
     /// ----------
     /// keys : key or column of keys
-    ///     See the class. Nulls, floats, bools and integers beyond 64 bits are errors that name their place.
+    ///     See the class. What is no key (a null, a bool, a fraction, an integer beyond 64 bits) is an error that names its
+    ///     place, or with invalid="drop" left out alone, with its weight. Whole floats below 2**53 are the integers that they equal.
     /// weights : int or array of int
     ///     One for all, or one for each key. Negative weights delete.
     ///
@@ -212,14 +235,14 @@ impl CountSketch {
     /// ValueError
     ///     A weight is over max_weight (unless on_excess="clip" or invalid="drop"), or lengths differ.
     /// TypeError, OverflowError
-    ///     A key is of no kind that is allowed, or beyond 64 bits; a cell would leave the 64-bit range.
+    ///     A key is of no kind that is allowed, or beyond 64 bits (unless invalid="drop"); a column is of a type that has no keys;
+    ///     a cell would leave the 64-bit range.
     #[pyo3(signature = (keys, weights = Argument::Absent), text_signature = "($self, keys, weights=1)")]
     fn update(slf: &Bound<'_, Self>, keys: &Bound<'_, PyAny>, weights: Argument<'_>) -> PyResult<()> {
-        let KeyColumn { keys, scalar } = self::keys(keys, slf.get().keyer)?;
-        let weights = self::weights(weights, keys.len(), scalar)?;
         let structure = slf.as_super().get();
+        let Updates { keys, weights, dropped } = Updates::read(keys, weights, slf.get().keyer, structure.drops())?;
         with_keys!(&keys, keys => structure.update_sketch(slf.py(), keys.len(), |sketch| {
-            sketch.update(keys, weights.get())
+            Ok(sketch.update(keys, weights.get())? + dropped)
         }))
     }
 
@@ -256,7 +279,7 @@ impl CountSketch {
         if error && confidence.is_some() {
             return Err(PyTypeError::new_err("give either error=True or confidence=..., not both"));
         }
-        let KeyColumn { keys, scalar } = self::keys(keys, slf.get().keyer)?;
+        let KeyColumn { keys, scalar, .. } = self::keys(keys, slf.get().keyer)?;
         let (count, structure) = (keys.len(), slf.as_super().get());
         let shape = if scalar { vec![] } else { vec![count] };
         if !error && confidence.is_none() {
@@ -305,7 +328,7 @@ impl CountSketch {
         let py = slf.py();
         let k: usize = unsigned_parameter(k, "k", "an integer that is at least 0")?;
         let among = imported(py, &LASTING, COLUMNS, "lasting")?.call1((among,))?;
-        let KeyColumn { keys, scalar } = self::keys(&among, slf.get().keyer)?;
+        let KeyColumn { keys, scalar, .. } = self::keys(&among, slf.get().keyer)?;
         if scalar {
             return Err(PyTypeError::new_err("among must be a column of keys; a single key was given"));
         }
@@ -375,11 +398,13 @@ pub(crate) struct RawSketch {
     process: Process,
     keyer: Keyer,
     shape: SketchShape,
+    drops: bool,
 }
 
 impl From<CoreRawSketch> for RawSketch {
     fn from(raw: CoreRawSketch) -> Self {
-        Self { keyer: raw.keyer(), shape: raw.shape(), process: Process::current(), raw: Mutex::new(raw) }
+        let (keyer, shape, drops) = (raw.keyer(), raw.shape(), raw.invalid() == Invalid::Drop);
+        Self { raw: Mutex::new(raw), process: Process::current(), keyer, shape, drops }
     }
 }
 
@@ -466,10 +491,13 @@ impl RawSketch {
     /// Adds weights to keys; as CountSketch.update.
     #[pyo3(signature = (keys, weights = Argument::Absent), text_signature = "($self, keys, weights=1)")]
     fn update(&self, py: Python<'_>, keys: &Bound<'_, PyAny>, weights: Argument<'_>) -> PyResult<()> {
-        let KeyColumn { keys, scalar } = self::keys(keys, self.keyer)?;
-        let weights = self::weights(weights, keys.len(), scalar)?;
-        with_keys!(&keys, keys => self.with(py, keys.len(), |raw| raw.update(keys, weights.get())))?
-            .map_err(CoreError)?;
+        let Updates { keys, weights, dropped } = Updates::read(keys, weights, self.keyer, self.drops)?;
+        with_keys!(&keys, keys => self.with(py, keys.len(), |raw| {
+            raw.update(keys, weights.get())?;
+            raw.add_dropped(dropped);
+            Ok(())
+        }))?
+        .map_err(CoreError)?;
         Ok(())
     }
 

@@ -311,6 +311,11 @@ impl Structure {
         &self.parameters
     }
 
+    /// Whether invalid elements are left out.
+    pub(crate) fn drops(&self) -> bool {
+        self.parameters.invalid == "drop"
+    }
+
     /// Runs something under the lock, in the process that made the mechanism.
     fn at_home<T: Send>(&self, py: Python<'_>, work: usize, call: impl FnOnce(&mut Home) -> T + Send) -> PyResult<T> {
         // Before the lock: a fork may have copied it while it was held.
@@ -360,7 +365,7 @@ impl Structure {
         V: Quantity + Sync,
     {
         let work = match rows {
-            Rows::Dense { values } | Rows::Sparse { values, .. } => values.len(),
+            Rows::Dense { values } | Rows::Sparse { values, .. } | Rows::Single { values, .. } => values.len(),
             _ => usize::MAX,
         };
         self.call(py, work, |live| {

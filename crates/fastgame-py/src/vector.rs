@@ -13,6 +13,9 @@ use crate::structure::Structure;
 
 /// A vector of numbers that follows updates; any of its cells can be released at any time step.
 ///
+/// One cell for each event: `update(cells)` counts each element as a unit of its own. A unit that touches several cells is a
+/// row (`update_row`, `update_rows`).
+///
 /// Only `size` may be given by position.
 ///
 /// Parameters
@@ -94,52 +97,71 @@ impl ContinualVector {
         self.max_norm
     }
 
-    /// Adds one update, a sparse vector, at the present step.
+    /// Adds to cells at the present step, each element an update of its own; all or nothing.
     ///
     /// Parameters
     /// ----------
-    /// indices : int or array of int
-    ///     The cells, 0 to size - 1. Those that stand twice are added first.
-    /// values : float or array of float, default 1.0
-    ///     One for all, or one for each index. The L2 norm of all together (under PureDp the L1 norm) is at most max_norm.
+    /// cells : int or array of int
+    ///     The cells, 0 to size - 1: one for each event.
+    /// values : float or array of float, optional
+    ///     One for all, or one for each cell, of absolute value at most max_norm. Without them each counts 1. Negative values
+    ///     delete.
     ///
     /// Raises
     /// ------
     /// SealedStepError
     ///     The present step was released already.
     /// ValueError
-    ///     An index is out of range, a value is NaN or infinite, or the norm is over max_norm (the last unless
-    ///     on_excess="clip", all unless invalid="drop"); shapes that differ.
+    ///     A cell is out of range, a value is NaN or infinite, or over max_norm (the last unless on_excess="clip", all unless
+    ///     invalid="drop", which leaves out such an element alone); shapes that differ.
     /// TypeError
-    ///     Indices are not integers, or values not numbers.
+    ///     Cells are not integers, or values not numbers.
     /// OverflowError
-    ///     A counter, or an index, would leave the 64-bit range.
-    #[pyo3(signature = (indices, values = Argument::Absent), text_signature = "($self, indices, values=1.0)")]
-    fn update(slf: &Bound<'_, Self>, indices: &Bound<'_, PyAny>, values: Argument<'_>) -> PyResult<()> {
-        let drop = slf.as_super().get().parameters().invalid == "drop";
-        let indices = integers(indices, "indices", if drop { Beyond::Saturate } else { Beyond::Refuse })?;
-        let count = indices.values.len();
-        let values = match values {
-            Argument::Absent => vec![1.0; count],
-            Argument::Given(values) => {
-                let values = floats(&values, "values")?;
-                // One value stands for all indices.
-                if values.shape.is_empty() {
-                    vec![values.values[0]; count]
-                } else if values.shape == indices.shape {
-                    values.values
-                } else {
-                    return Err(PyValueError::new_err(format!(
-                        "values must be one number or have the shape of indices, {:?}; shape {:?} was given",
-                        indices.shape, values.shape
-                    )));
-                }
-            }
-        };
-        update_sparse(slf, &[0, count], &indices.values, &values)
+    ///     A counter, or a cell's number, would leave the 64-bit range.
+    ///
+    /// Examples
+    /// --------
+    /// One cell for each event: three units, of which two are in cell 17.
+    ///
+    /// >>> visits = fg.ContinualVector(100, horizon=24, privacy=fg.Zcdp(rho=0.5))
+    /// >>> visits.update([17, 3, 17])
+    ///
+    /// A unit that touches several cells is one row:
+    ///
+    /// >>> visits.update_row([17, 3], [0.6, 0.8])
+    #[pyo3(signature = (cells, values = None))]
+    fn update(slf: &Bound<'_, Self>, cells: &Bound<'_, PyAny>, values: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
+        let (structure, py) = (slf.as_super().get(), slf.py());
+        let (cells, values) = cells_and_values(structure, cells, values)?;
+        match &cells {
+            Integers::Signed(indices) => structure.update_rows(py, Rows::Single { indices, values: &values }),
+            Integers::Unsigned(indices) => structure.update_rows(py, Rows::Single { indices, values: &values }),
+        }
     }
 
-    /// Adds a batch of updates at the present step, a row each; all or nothing.
+    /// Adds one update that touches several cells, a sparse vector, at the present step.
+    ///
+    /// Parameters
+    /// ----------
+    /// cells : int or array of int
+    ///     The cells, 0 to size - 1. Those that stand twice are added first.
+    /// values : float or array of float, default 1.0
+    ///     One for all, or one for each cell. The L2 norm of all together (under PureDp the L1 norm) is at most max_norm.
+    ///
+    /// Raises
+    /// ------
+    /// As `update`; with invalid="drop" the row is left out whole.
+    #[pyo3(signature = (cells, values = Argument::Absent), text_signature = "($self, cells, values=1.0)")]
+    fn update_row(slf: &Bound<'_, Self>, cells: &Bound<'_, PyAny>, values: Argument<'_>) -> PyResult<()> {
+        let values = match &values {
+            Argument::Absent => None,
+            Argument::Given(values) => Some(values),
+        };
+        let (cells, values) = cells_and_values(slf.as_super().get(), cells, values)?;
+        update_sparse(slf, &[0, values.len()], &cells, &values)
+    }
+
+    /// Adds a batch of updates that touch several cells each, a row each, at the present step; all or nothing.
     ///
     /// Parameters
     /// ----------
@@ -148,8 +170,8 @@ impl ContinualVector {
     ///
     /// Raises
     /// ------
-    /// As `update`; the message of a bad row gives its position.
-    fn update_batch(slf: &Bound<'_, Self>, rows: &Bound<'_, PyAny>) -> PyResult<()> {
+    /// As `update_row`; the message of a bad row gives its position.
+    fn update_rows(slf: &Bound<'_, Self>, rows: &Bound<'_, PyAny>) -> PyResult<()> {
         let structure = slf.as_super().get();
         match self::rows(rows, slf.get().size as u64)? {
             RowArrays::Dense { values } => {
@@ -198,6 +220,34 @@ impl ContinualVector {
             }
         }
     }
+}
+
+/// Cells, and a value for each of them.
+fn cells_and_values(
+    structure: &Structure,
+    cells: &Bound<'_, PyAny>,
+    values: Option<&Bound<'_, PyAny>>,
+) -> PyResult<(Integers, Vec<f64>)> {
+    let cells = integers(cells, "cells", if structure.drops() { Beyond::Saturate } else { Beyond::Refuse })?;
+    let count = cells.values.len();
+    let values = match values {
+        None => vec![1.0; count],
+        Some(values) => {
+            let values = floats(values, "values")?;
+            // One value stands for all cells.
+            if values.shape.is_empty() {
+                vec![values.values[0]; count]
+            } else if values.shape == cells.shape {
+                values.values
+            } else {
+                return Err(PyValueError::new_err(format!(
+                    "values must be one number or have the shape of cells, {:?}; shape {:?} was given",
+                    cells.shape, values.shape
+                )));
+            }
+        }
+    };
+    Ok((cells.values, values))
 }
 
 fn release_cells<I: Index + Sync>(structure: &Structure, py: Python<'_>, cells: &[I]) -> PyResult<Vec<f64>> {
