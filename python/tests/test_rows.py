@@ -270,6 +270,25 @@ def test_a_line_that_is_no_row_is_left_out_alone(line: bytes, place: str) -> Non
     assert told("count", "rows.csv", *CLOCK, *HOME)[0] in (20, 21)
 
 
+def test_a_byte_order_mark_is_text_in_every_row(small_blocks: Callable[[int], None]) -> None:
+    # Arrow leaves one out in front of what it is given: there the row would have another key than elsewhere.
+    small_blocks(200)
+    row = "/about,2026-01-01 09:30\n"
+    for place in range(12):
+        rows = row * place + "\ufeff/home,2026-01-01 09:30\n" + row * 12
+        Path("rows.csv").write_text(f"page,time\n{rows}")
+        assert told("count", "rows.csv", *CLOCK, *HOME) == [0, place + 12]
+
+
+@pytest.mark.parametrize("kind", ["object", "string[python]", "numpy"])
+def test_half_a_pair_is_left_out_alone(kind: str) -> None:
+    keys = ["a", "\ud800", "a"]
+    column = np.array(keys) if kind == "numpy" else pd.Series(keys, dtype=kind)
+    frame = {"time": [EVENING] * 3, "key": column}
+    released = fg.replay(frame, TICKS, vector(2), time="time", key="key", keys=["a", "b"])
+    assert whole(released.column("value")).tolist()[-2:] == [2, 0]
+
+
 @pytest.mark.parametrize("size", [150, 151, 152, 153, 4 << 20])
 def test_a_row_with_breaks_in_quotes_is_whole_across_blocks(size: int, small_blocks: Callable[[int], None]) -> None:
     # A quoted line break of two characters, of which a block ends with the first (apache/arrow#51368).
