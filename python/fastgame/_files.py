@@ -230,6 +230,9 @@ class Files:
         """A block of rows as columns of text, and how many of them are not UTF-8."""
         places = [str(names.index(name)) for name in self.columns.all]
         # Bytes: text that is no text must not end the reading of all rows.
+        if block[: len(_BOM)].to_pybytes() == _BOM:
+            # Here it is text, and Arrow would take it away.
+            block = pa.py_buffer(b"\n" + block.to_pybytes())
         convert = pa.csv.ConvertOptions(
             column_types=dict.fromkeys(places, pa.binary()),
             include_columns=places,

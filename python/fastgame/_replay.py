@@ -613,27 +613,28 @@ def _column(given: Any) -> Any:
     values = importlib.import_module("fastgame._values")
     if isinstance(given, list | tuple):
         return values.of_elements(given)
-    kind = getattr(given, "dtype", None)
-    if isinstance(given, np.ndarray) and kind == np.dtype(object) and given.ndim == 1:
+    if not (_is_pandas(given) or isinstance(given, np.ndarray)) or not hasattr(given, "dtype"):
+        return given
+    if given.dtype == np.dtype(object) and given.ndim == 1:
         masked = isinstance(given, np.ma.MaskedArray)
         return values.of_elements(given.tolist() if masked else list(given))
-    if _is_pandas(given):
-        if kind == np.dtype(object):
-            return values.of_elements(given.tolist())
-        categories = getattr(kind, "categories", None)
-        if categories is not None and categories.dtype == np.dtype(object):
-            codes = np.asarray(given.array.codes)
-            return values.of_elements(categories.tolist()).take(pa.array(codes, mask=codes < 0))
-        try:
-            return pa.array(given, from_pandas=True)
-        except UnicodeEncodeError:
-            # A column of Python's texts, of which one has no UTF-8 form: as bytes they are a column of text all the same.
-            missing = given.isna()
-            raw = [
-                None if no else text.encode("utf-8", "surrogatepass") for text, no in zip(given, missing, strict=True)
-            ]
-            return pa.Array.from_buffers(pa.string(), len(raw), pa.array(raw, pa.binary()).buffers())
-    return given
+    categories = getattr(given.dtype, "categories", None)
+    if categories is not None and categories.dtype == np.dtype(object):
+        codes = np.asarray(given.array.codes)
+        return values.of_elements(categories.tolist()).take(pa.array(codes, mask=codes < 0))
+    return _column_of_a_type(given)
+
+
+def _column_of_a_type(given: Any) -> Any:
+    """A column of numpy or pandas that has a type."""
+    pa = importlib.import_module("pyarrow")
+    try:
+        return pa.array(given, from_pandas=True)
+    except UnicodeError:
+        # Texts, of which one has no UTF-8 form: as bytes they are a column of text all the same.
+        texts = [text if isinstance(text, str) else None for text in given.tolist()]
+        raw = pa.array([None if text is None else text.encode("utf-8", "surrogatepass") for text in texts], pa.binary())
+        return pa.Array.from_buffers(pa.string(), len(raw), raw.buffers())
 
 
 def _is_pandas(given: Any) -> bool:

@@ -887,7 +887,8 @@ WRONG = [
     "category of bools", "dates", "not a time", "pandas dates", "pandas periods", "pandas intervals", "arrow decimals",
     "arrow dates", "arrow times", "arrow durations", "arrow extension", "polars dates", "polars decimals",
     "arrow lists", "arrow structs", "arrow table", "polars lists", "polars frame", "pandas frame", "tuple in a tuple",
-    "set", "dict", "iterator", "bytearray", "memoryview", "records", "void", "masked", "slice", "object", "class", "sketch",
+    "set", "dict", "iterator", "bytearray", "memoryview", "records", "void", "masked", "slice", "object", "class",
+    "sketch",
 ]  # fmt: skip
 
 
