@@ -1,7 +1,8 @@
-"""The command line on a file of a million rows, beside pyarrow merely reading it."""
+"""The command line on a file of a million rows, or of ROWS of the environment, beside pyarrow merely reading it."""
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
     from _report import Times
 
-ROWS = 10**6
+ROWS = int(os.environ.get("ROWS", "1000000"))
 KEYS = 20_000
 YEAR = 365 * 86_400
 
