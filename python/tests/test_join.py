@@ -350,7 +350,7 @@ def test_bad_elements_change_nothing(which: str, invalid: Any) -> None:
         (lambda: side.update({"a"}), "keys must be integers, str, bytes"),
         (lambda: side.update(["a", "b"], [1]), "one for each of the 2 keys"),
         (lambda: side.update("a", [1]), "one integer for a single key"),
-        (lambda: side.update(["a", "b"], [1, 1.5]), "weights must be integers"),
+        (lambda: side.update(["a", "b"], np.array([1, 1.5])), "weights must be integers"),
         (lambda: side.update("a", None), "weights must be integers"),
         (lambda: side.update("a", True), "weights must be integers"),
         (lambda: side.update((["a"], [1, 2])), "must have one length"),
@@ -366,6 +366,7 @@ def test_bad_elements_change_nothing(which: str, invalid: Any) -> None:
     if invalid == "raise":
         bad += [
             (lambda: side.update(["a", None]), "null at position 1"),
+            (lambda: side.update(["a", "b"], [1, 1.5]), "weights must be integers"),
             (lambda: side.update(1.5), "keys in floats must be whole numbers"),
             (lambda: side.update(["a", "b"], [3, -4]), "position 1 is over the bound: its weight may be at most 3"),
             (lambda: side.update("a", 2**70), "over the bound"),

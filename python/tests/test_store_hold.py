@@ -45,7 +45,7 @@ def test_an_update_counts_one_whatever_it_holds(counter: fg.ContinualCounter) ->
         counter.update(batch)
         assert counter.generation == calls
     with pytest.raises(TypeError):
-        counter.update(["a"])  # type: ignore[arg-type]
+        counter.update("a")  # type: ignore[arg-type]
     assert counter.generation == 6
     assert counter.path is not None
     counter.close()
