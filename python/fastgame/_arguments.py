@@ -167,10 +167,12 @@ def plain(given: Any, name: str) -> Any:
 def _made(given: Any, name: str) -> npt.NDArray[Any]:
     try:
         return np.asanyarray(given)
-    except (TypeError, ValueError) as error:
-        if type(error) not in (TypeError, ValueError):
+    except Exception as error:
+        # Arrow has errors of its own, as for text that is not UTF-8.
+        kind = TypeError if type(error).__module__.startswith("pyarrow") else type(error)
+        if kind not in (TypeError, ValueError):
             raise
-        raise type(error)(f"{name} cannot be made an array of: {words(error)}") from error
+        raise kind(f"{name} cannot be made an array of: {words(error)}") from error
 
 
 def has_lists(column: Any) -> bool:

@@ -67,7 +67,7 @@ def _columns_of_table(names: Sequence[str | None], given: Any) -> tuple[Sequence
         has = f"they have {', '.join(map(repr, known)) or 'none'}"
         raise ValueError(f"the points have no column {absent[0]!r}; {has}, the axes are {', '.join(map(repr, names))}")
     parts = [plain(given[name], "points") for name in names]
-    single = all(np.ndim(part) == 0 or isinstance(part, str) for part in parts)
+    single = all(map(_is_single, parts))
     return [[part] for part in parts] if single else parts, single
 
 
@@ -118,7 +118,7 @@ def _column_of_one_axis(given: Any, drop: bool) -> tuple[Sequence[Any], bool]:
     if isinstance(given, list):
         has_dimensions = any(isinstance(row, np.ndarray) and row.ndim for row in given)
     else:
-        has_dimensions = not single and np.ndim(given) > 1
+        has_dimensions = not single and not hasattr(type(given), "to_pylist") and np.ndim(given) > 1
     if has_dimensions:
         given = array_of(given, "points", "must be values")
         if given.ndim != 2 or given.shape[1] != 1:

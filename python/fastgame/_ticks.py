@@ -184,6 +184,10 @@ class Ticks:
             # One by one: numpy would put all in the finest unit, in which the far ones do not fit.
             parts = [self.instants(np.array([time]) if isinstance(time, np.datetime64) else [time]) for time in times]
             return np.concatenate([part for part, _ in parts]), np.concatenate([none for _, none in parts])
+        unit = getattr(getattr(times, "dtype", None), "unit", None)
+        if aware and unit is not None and hasattr(type(times), "to_numpy"):
+            # Pandas makes datetimes of them else, which end with the year 9999.
+            times = times.to_numpy(dtype=f"datetime64[{unit}]")
         array = array_of(times, "times", "must be times").ravel()
         if array.dtype.kind == "M":
             missing = np.isnat(array)

@@ -619,13 +619,8 @@ class StrCategory(Axis):
         listed = _elements(values)
         if listed is not None:
             pass
-        elif hasattr(values, "to_pylist"):
-            listed, drop = _texts_of_arrow(values), False
-        elif isinstance(values, str | bytes):
-            listed, drop = [values], False  # numpy would cut zeros off its end
         else:
-            # Of a masked array, None for what is masked.
-            listed, drop = array_of(values, self._what(), "takes text").ravel().tolist(), False
+            listed, drop = _values_of(values, self._what(), "takes text"), False
         places, none = _each(listed, self._place, drop)
         return np.where(none, -1, places)
 
@@ -688,12 +683,18 @@ def _is_missing(value: Any) -> bool:
     return value is None or (isinstance(value, float) and math.isnan(value)) or type(value).__name__ == "NAType"
 
 
-def _texts_of_arrow(column: Any) -> list[Any]:
-    """The values of a column of Arrow's; None where text is not UTF-8, which Arrow does not check."""
-    try:
-        return list(column.to_pylist())
-    except UnicodeDecodeError:
+def _values_of(column: Any, what: str, rule: str) -> list[Any]:
+    """The values of a column of a type; None for those of Arrow that are not UTF-8, which it does not check."""
+    kind = type(column)
+    if isinstance(column, str | bytes):
+        return [column]
+    # Numpy would cut zeros off the ends of texts.
+    if hasattr(kind, "to_pylist"):
         return [_text(value) for value in column]
+    if hasattr(kind, "to_list"):
+        return list(column.to_list())
+    # Of a masked array, None for what is masked.
+    return list(array_of(column, what, rule).ravel().tolist())
 
 
 def _text(value: Any) -> Any:
@@ -746,6 +747,8 @@ def _texts(values: Any) -> list[Any] | None:
     """The elements of a column of text, some of which may be missing; None for another."""
     if not hasattr(type(values), "__array__"):
         return None
+    if hasattr(type(values), "to_pylist"):
+        return _values_of(values, "times", "must be times") if "string" in str(values.type) else None
     array = array_of(values, "times", "must be times")
     if array.ndim == 0 or array.dtype.kind not in "UTO":
         return None

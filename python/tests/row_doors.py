@@ -956,7 +956,9 @@ def bound(setting: Setting) -> float:
 def tolerance(setting: Setting) -> float:
     """What is rounding, or noise where there should be none."""
     if setting.seeded:
-        return 1e-6
+        structure = SINKS[setting.sink].structure(setting)
+        # Weights of vectors need not lie on the lattice of the releases.
+        return structure.lattice_step * 1.001 if isinstance(structure, fg.ContinualVector) else 1e-6
     return 0.2 if SINKS[setting.sink].side else 0.02
 
 

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -360,3 +361,37 @@ def test_a_missing_key_is_dropped_alone(missing: Any, raw: str) -> None:
     if raw != "no":
         structure.merge(target)
     assert round(structure.estimate("a")) == 1
+
+
+def _categories(column: Any) -> list[int]:
+    """Counts of a and b, by an update that drops what is none."""
+    one = axis.StrCategory(["a", "b"], name="site")
+    structure = fg.RangeCounter(axes=one, horizon=1, privacy=tiny_noise(), invalid="drop")
+    structure.update(column)
+    return [round(structure.count({"site": name})) for name in ("a", "b")]
+
+
+@pytest.mark.parametrize("more", [[], [None], ["b"]], ids=repr)
+@pytest.mark.parametrize("made", [list, pa.array, pd.Series, pl.Series])
+def test_a_nul_at_the_end_is_part_of_a_text_whatever_else_is_there(made: Callable[[Any], Any], more: list[Any]) -> None:
+    # Arrays of text in numpy have none, and Polars makes one where nothing is missing.
+    assert _categories(made(["a\0", *more])) == [0, more.count("b")]
+
+
+def test_text_that_is_not_utf8_is_dropped_alone_by_an_update() -> None:
+    column = pa.array([b"a", b"\xc3", b"b"], pa.binary()).view(pa.string())
+    assert _categories(column) == [1, 1]
+    keyed = sketch(invalid="drop")
+    keyed.update(column)
+    assert whole(keyed.estimate(["a", "b"])).tolist() == [1, 1]
+    weighted = sketch(invalid="drop")
+    weighted.update(["a", "b", "a"], pa.array([1, None, 1]))
+    assert round(weighted.estimate("a")) == 2
+
+
+def test_a_time_beyond_all_calendars_is_in_the_last_bin_alone() -> None:
+    times = pd.Series(np.array(["2026-01-03", 2**62], "datetime64[us]")).dt.tz_localize("UTC")
+    one = axis.Datetime("2026-01-01", "2026-01-09", "1d", tz="UTC", name="day")
+    structure = fg.RangeCounter(axes=one, horizon=1, privacy=tiny_noise(), invalid="drop")
+    structure.update(times)
+    assert round(structure.count({"day": ("2026-01-03", "2026-01-04")})) == 1

@@ -447,7 +447,8 @@ fn each<T: Default>(
     let (mut values, mut bad) = (with_room(list.len())?, Vec::new());
     for (position, item) in list.iter().enumerate() {
         let item = if item.get_type().hasattr(intern!(item.py(), "as_py"))? {
-            item.call_method0(intern!(item.py(), "as_py"))?
+            // Text that is not UTF-8 has none.
+            item.call_method0(intern!(item.py(), "as_py")).unwrap_or_else(|_| item.py().None().into_bound(item.py()))
         } else {
             item
         };
@@ -482,7 +483,14 @@ fn apart<'py>(object: &Bound<'py, PyAny>, name: &str, kinds: &[u8]) -> PyResult<
         return Ok(None);
     }
     if kind.hasattr(intern!(py, "__array__"))? {
-        let array = as_array(object, name)?;
+        let array = match as_array(object, name) {
+            Ok(array) => array,
+            // Of Arrow's texts, of which one is not UTF-8.
+            Err(_) if kind.hasattr(intern!(py, "to_pylist"))? => {
+                return Ok(Some(py.get_type::<PyList>().call1((object,))?.cast_into::<PyList>()?));
+            }
+            Err(error) => return Err(error),
+        };
         if array.ndim() != 1 || kinds.contains(&array.dtype().kind()) {
             return Ok(None);
         }
