@@ -76,7 +76,7 @@ def unwrapped(given: Any) -> Any:
 
 
 def _scalar(given: Any) -> Any:
-    """The value of one of Arrow's scalars. A null has none, and is not what None stands for; of some Python has none."""
+    """The value of one of Arrow's scalars. A null has none, and is not what None is; of some Python has none."""
     try:
         value = given.as_py()
     except (OverflowError, ValueError):

@@ -26,7 +26,7 @@ import pyarrow.parquet as pq
 from fastgame._core import _csv_rows
 from fastgame._errors import BadRowsError
 from fastgame._rows import RowCounts
-from fastgame._values import cast_each, check_key_column, column, is_text, valid
+from fastgame._values import check_key_column, column, is_bytes, is_text, text_of_bytes, valid
 
 FORMATS = ("csv", "parquet", "json")
 _ENDINGS = {
@@ -357,7 +357,8 @@ def _as_text(batch: pa.RecordBatch, names: Sequence[str]) -> tuple[pa.RecordBatc
         values = batch.column(name)
         if name in names:
             values = column(batch, name)
-            text = valid(values) if is_text(values.type) else cast_each(values, pa.string())
+            text = text_of_bytes(values) if is_bytes(values.type) else valid(values)
+            text = text if is_text(text.type) else text.cast(pa.string())
             if text.null_count > values.null_count:
                 wrong = np.asarray(text.is_null()) & np.asarray(values.is_valid())
                 bad = wrong if bad is None else bad | wrong

@@ -146,8 +146,14 @@ def valid(values: pa.Array) -> pa.Array:
     """Values; text is null where it is not UTF-8, which neither Parquet nor Arrow's interface checks."""
     if not is_text(values.type):
         return values
-    raw = values.cast(pa.large_binary() if pa.types.is_large_string(values.type) else pa.binary())
-    return cast_each(raw, values.type, _UTF8)
+    return text_of_bytes(values.cast(pa.large_binary() if pa.types.is_large_string(values.type) else pa.binary()))
+
+
+def text_of_bytes(values: pa.Array) -> pa.Array:
+    """Bytes as text; null where they are not UTF-8."""
+    if values.type == pa.binary():
+        return cast_each(values, pa.string(), _UTF8)
+    return cast_each(values.cast(pa.large_binary()), pa.large_string(), _UTF8)
 
 
 def cast_each(values: pa.Array, kind: pa.DataType, form: str | None = None) -> pa.Array:

@@ -312,7 +312,7 @@ def test_an_element_that_fails_when_it_is_looked_at_is_left_out_alone() -> None:
 DAYS = ["2026-01-03", "2024-02-29", "2023-02-29", "1900-02-29", "2000-02-29", "0000-01-01", "2026-04-31", "2026-1-3"]
 CLOCKS = ["", "09", "09:30", "09:30:15", "09:30:15.1", "09:30:15.123456", "09:30:15.", "0930", "24:00", "23:59:60"]
 ZONES = ["", "Z", "z", " Z", "+01", "+0100", "+01:00", "-24:00", "+23:59", "+1", "+01:60", "UTC"]
-TIMES = ["".join(parts) for parts in itertools.product(DAYS, ["", "T", " ", "t"], CLOCKS, ZONES)]
+TIME_TEXTS = ["".join(parts) for parts in itertools.product(DAYS, ["", "T", " ", "t"], CLOCKS, ZONES)]
 NUMBER_TEXTS = ["".join(parts) for size in range(5) for parts in itertools.product("01.e+-infaty(", repeat=size)]
 LAST = 2**63 - 1
 INTEGERS = [str(sign * (LAST + near)) for sign in (1, -1) for near in range(-40, 40)] + [str(10**n) for n in range(25)]
@@ -321,8 +321,8 @@ INTEGERS = [str(sign * (LAST + near)) for sign in (1, -1) for near in range(-40,
 @pytest.mark.parametrize(
     ("texts", "kind", "form"),
     [
-        (TIMES, pa.timestamp("us"), _values._NAIVE_TIME),
-        (TIMES, pa.timestamp("us", "UTC"), _values._AWARE_TIME),
+        (TIME_TEXTS, pa.timestamp("us"), _values._NAIVE_TIME),
+        (TIME_TEXTS, pa.timestamp("us", "UTC"), _values._AWARE_TIME),
         (random.Random(1).sample(NUMBER_TEXTS, 8000), pa.float64(), _values._NUMBER),
         (INTEGERS, pa.int64(), _values._INTEGER),
     ],
@@ -353,6 +353,7 @@ ODD: dict[str, Callable[[int], Any]] = {
     "nanoseconds": lambda n: instants([f"2026-02-03 09:30:00.{i:06}000" for i in range(n)]),
     "numbers": lambda n: weights_of(pa.array([f"1,{i}" for i in range(n)]), False),
     "not UTF-8": lambda n: _values.valid(pa.array([b"\xff%d" % i for i in range(n)]).view(pa.string())),
+    "bytes": lambda n: _values.text_of_bytes(pa.array([b"\xff%d" % i for i in range(n)])),
     "decimals": lambda n: whole_numbers(pa.array([decimal.Decimal(2 * i + 1) / 2 for i in range(n)])),
     "no sign": lambda n: _values.cast_each(pa.array([LAST + 1 + i for i in range(n)], pa.uint64()), pa.int64()),
     "a sign": lambda n: _values.cast_each(pa.array([-1 - i for i in range(n)]), pa.uint64()),
