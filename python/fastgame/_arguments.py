@@ -76,8 +76,11 @@ def unwrapped(given: Any) -> Any:
 
 
 def _scalar(given: Any) -> Any:
-    """The value of one of Arrow's scalars. A null has none, and is not what None stands for."""
-    value = given.as_py()
+    """The value of one of Arrow's scalars. A null has none, and is not what None is; of some Python has none."""
+    try:
+        value = given.as_py()
+    except (OverflowError, ValueError):
+        return given
     return given if value is None else value
 
 

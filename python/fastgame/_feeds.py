@@ -221,7 +221,7 @@ class KeySink(Sink):
             raise ValueError("keys must not be missing; there is a null in the list")
         if self.top is not None and not 1 <= self.top <= self.count:
             raise ValueError(f"top must be from 1 to the number of keys, {self.count}; {shown(self.top)} was given")
-        self.labels = dict(zip(self.keys, self.listed, strict=True))
+        self.labels = {name: _label(part) for name, part in zip(self.keys, self.listed, strict=True)}
 
     def check_key(self, kind: pa.DataType, place: int, name: str) -> None:
         """As `Sink.check_key`."""
@@ -383,8 +383,8 @@ class RangeSink(Sink):
 
     @staticmethod
     def _places_of_text(axis: StrCategory, values: pa.Array) -> Any:
-        values = valid(values.cast(pa.string()))
-        known = pc.index_in(values, value_set=pa.array(axis.categories), skip_nulls=True)
+        values = valid(values.cast(pa.large_string()))
+        known = pc.index_in(values, value_set=pa.array(axis.categories, pa.large_string()), skip_nulls=True)
         places = np.asarray(known.fill_null(axis.size if axis.overflow else -1)).astype(np.int64)
         places[np.asarray(values.is_null())] = -1
         return places
@@ -533,6 +533,12 @@ def _end_name(end: Any) -> str:
         return str(end)
     except Exception:
         return shown(end)
+
+
+def _label(listed: pa.Array) -> pa.Array:
+    """Listed keys as a column of the releases."""
+    short = {pa.large_string(): pa.string(), pa.large_binary(): pa.binary()}.get(listed.type)
+    return listed if short is None else listed.cast(short)
 
 
 def _times(axis: Datetime, name: str) -> Times:

@@ -26,7 +26,7 @@ import pyarrow.parquet as pq
 from fastgame._core import _csv_rows
 from fastgame._errors import BadRowsError
 from fastgame._rows import RowCounts
-from fastgame._values import cast_each, check_key_column, column, is_text, valid
+from fastgame._values import check_key_column, column, is_bytes, is_text, text_of_bytes, valid
 
 FORMATS = ("csv", "parquet", "json")
 _ENDINGS = {
@@ -357,11 +357,12 @@ def _as_text(batch: pa.RecordBatch, names: Sequence[str]) -> tuple[pa.RecordBatc
         values = batch.column(name)
         if name in names:
             values = column(batch, name)
-            text = valid(values) if is_text(values.type) else cast_each(values, pa.string())
+            text = text_of_bytes(values) if is_bytes(values.type) else valid(values)
+            text = text if is_text(text.type) else text.cast(pa.string())
             if text.null_count > values.null_count:
                 wrong = np.asarray(text.is_null()) & np.asarray(values.is_valid())
                 bad = wrong if bad is None else bad | wrong
-            values = text.cast(pa.string())
+            values = text
         columns.append(values)
     batch = pa.RecordBatch.from_arrays(columns, names=batch.schema.names)
     return (batch, 0) if bad is None else (batch.filter(pa.array(~bad)), int(np.count_nonzero(bad)))
@@ -410,9 +411,9 @@ class _JsonLines:
             explicit_schema=pa.schema(list(self.types.items())), unexpected_field_behavior="ignore"
         )
         try:
-            table = pa.json.read_json(
-                pa.BufferReader(block), parse_options=options, read_options=pa.json.ReadOptions(block_size=2 * _BLOCK)
-            )
+            # In one block, so that a long row is not read line by line, in many times the time and memory.
+            how = pa.json.ReadOptions(block_size=max(2 * _BLOCK, len(block) + 1))
+            table = pa.json.read_json(pa.BufferReader(block), parse_options=options, read_options=how)
         except pa.ArrowException:
             return self._line_by_line(block)
         if table.num_rows != block.strip().count(b"\n") + 1:
@@ -508,7 +509,7 @@ def read_keys(path: str, names: Sequence[str], kind: str | None = None) -> tuple
     if not batches:
         return tuple(pa.array([], pa.string()) for _ in names)
     table = pa.Table.from_batches(batches)
-    columns = tuple(table.column(name).combine_chunks() for name in names)
+    columns = tuple(table.column(name).cast(pa.string()).combine_chunks() for name in names)
     return tuple(column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column for column in columns)
 
 

@@ -633,8 +633,9 @@ def _column_of_a_type(given: Any) -> Any:
     except UnicodeError:
         # Texts, of which one has no UTF-8 form: as bytes they are a column of text all the same.
         texts = [text if isinstance(text, str) else None for text in given.tolist()]
-        raw = pa.array([None if text is None else text.encode("utf-8", "surrogatepass") for text in texts], pa.binary())
-        return pa.Array.from_buffers(pa.string(), len(raw), raw.buffers())
+        in_bytes = [None if text is None else text.encode("utf-8", "surrogatepass") for text in texts]
+        raw = pa.array(in_bytes, pa.large_binary())
+        return pa.Array.from_buffers(pa.large_string(), len(raw), raw.buffers())
 
 
 def _is_pandas(given: Any) -> bool:

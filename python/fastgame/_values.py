@@ -1,8 +1,9 @@
 """Values of columns, each read by itself: what stands around a value never changes what it means.
 
 A column has a type, which is public; or it is a list of Python objects, and then each element has a type of its own
-(`of_elements`). Text is read by one rule for each element: as Arrow casts it, or without the spaces around it. Whole
-columns are cast at once only because that is the same, and faster.
+(`of_elements`). Text is read by one rule for each element: as Arrow casts it without the spaces around it. Whole
+columns are cast at once only because that is the same, and faster. Keys and elements are of the large types, which no
+number of rows fills: those of Arrow that are not large end at 2 GB in a column.
 """
 
 from __future__ import annotations
@@ -28,15 +29,39 @@ Integers = npt.NDArray[np.int64]
 #: Which rows are bad; None if none is.
 Bad = npt.NDArray[np.bool_] | None
 
-#: What is likely to be a time or a number. It decides how fast the others are found, and nothing else.
-_LIKELY_TIME = r"^\d{4}-\d\d-\d\d([ T]\d\d(:\d\d(:\d\d(\.\d{1,6})?)?)?(Z|[+-]\d\d(:?\d\d)?)?)?$"
-_LIKELY_NUMBER = r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$"
-_LIKELY_INTEGER = r"^-?\d{1,18}$"
+
+def _digits_up_to(most: int) -> str:
+    """A pattern of as many digits as a number has, at most that number."""
+    digits = str(most)
+    less = [
+        rf"{digits[:place]}[0-{int(digit) - 1}]\d{{{len(digits) - place - 1}}}"
+        for place, digit in enumerate(digits)
+        if digit != "0"
+    ]
+    return "|".join([*less, digits])
+
+
+#: The text that Arrow casts. What does not look so need not be tried, which takes a thousand times as long.
+_DAY = (
+    r"((\d\d(0[48]|[2468][048]|[13579][26])|([02468][048]|[13579][26])00)-02-29|"
+    r"\d{4}-((0[13578]|1[02])-(0[1-9]|[12]\d|3[01])|(0[469]|11)-(0[1-9]|[12]\d|30)|02-(0[1-9]|1\d|2[0-8])))"
+)
+_CLOCK = r"[ T]([01]\d|2[0-3])(:[0-5]\d(:[0-5]\d(\.\d{1,6})?)?)?"
+_NAIVE_TIME = f"^{_DAY}({_CLOCK})?$"
+_AWARE_TIME = rf"^{_DAY}{_CLOCK}(Z|[+-]([01]\d|2[0-3])(:?[0-5]\d)?)$"
+_NUMBER = r"(?i)^[+-]?((\d+\.?\d*|\.\d+)(e[+-]?\d+)?|inf(inity)?|nan(\([a-z0-9_]*\))?)$"
+_INTEGER = rf"^([+-]?(\d{{1,18}}|{_digits_up_to(2**63 - 1)})|-{2**63})$"
+#: UTF-8, of bytes.
+_UTF8 = (
+    r"(?s)^([\x00-\x7f]|[\xc2-\xdf][\x80-\xbf]|\xe0[\xa0-\xbf][\x80-\xbf]|[\xe1-\xec\xee\xef][\x80-\xbf]{2}|"
+    r"\xed[\x80-\x9f][\x80-\xbf]|\xf0[\x90-\xbf][\x80-\xbf]{2}|[\xf1-\xf3][\x80-\xbf]{3}|\xf4[\x80-\x8f][\x80-\xbf]{2})*$"
+)
 _HAS_ZONE = r"[ T].*(Z|[+-]\d{2}(:?\d{2})?)$"
 _EPOCH = dt.datetime(1970, 1, 1)
 #: Times as numbers since 1970 in UTC: what `time_format` calls them, and how many microseconds one is.
 _EPOCHS = {"epoch_s": 1_000_000, "epoch_ms": 1000}
 _FAR = 1 << 62
+_LAST = (1 << 63) - 1
 
 #: What an element may be: one of these is there, or none for something else. Missing elements are null.
 _ELEMENT = pa.struct(
@@ -46,8 +71,8 @@ _ELEMENT = pa.struct(
         "real": pa.float64(),
         # Integers beyond 64 bits, and decimals.
         "digits": pa.string(),
-        "text": pa.string(),
-        "bytes": pa.binary(),
+        "text": pa.large_string(),
+        "bytes": pa.large_binary(),
         "naive": pa.timestamp("us"),
         "aware": pa.timestamp("us", "UTC"),
     }
@@ -103,57 +128,80 @@ def plain(values: pa.Array) -> pa.Array:
     """Values without a dictionary and without views."""
     kind = values.type
     if pa.types.is_dictionary(kind):
-        return plain(values.dictionary).take(values.indices)
-    for is_view, short, long in (
-        (pa.types.is_string_view, pa.string(), pa.large_string()),
-        (pa.types.is_binary_view, pa.binary(), pa.large_binary()),
-    ):
-        if is_view(kind):
-            try:
-                return values.cast(short)
-            except pa.ArrowInvalid:  # more than 2 GB in a batch
-                return values.cast(long)
-    return values
+        # One long value may stand in many rows.
+        return _large(plain(values.dictionary)).take(values.indices)
+    if pa.types.is_string_view(kind):
+        return values.cast(pa.large_string())
+    return values.cast(pa.large_binary()) if pa.types.is_binary_view(kind) else values
+
+
+def _large(values: pa.Array) -> pa.Array:
+    """Text and bytes in the types that hold any number of them; all else as it is."""
+    if is_text(values.type):
+        return values.cast(pa.large_string())
+    return values.cast(pa.large_binary()) if is_bytes(values.type) else values
 
 
 def valid(values: pa.Array) -> pa.Array:
     """Values; text is null where it is not UTF-8, which neither Parquet nor Arrow's interface checks."""
     if not is_text(values.type):
         return values
-    return cast_each(
-        values.cast(pa.large_binary() if pa.types.is_large_string(values.type) else pa.binary()), values.type
-    )
+    return text_of_bytes(values.cast(pa.large_binary() if pa.types.is_large_string(values.type) else pa.binary()))
 
 
-def cast_each(values: pa.Array, kind: pa.DataType, likely: str | None = None) -> pa.Array:
-    """The values in another type; null where that fails. `likely` is the form of text for which it is likely not to."""
+def text_of_bytes(values: pa.Array) -> pa.Array:
+    """Bytes as text; null where they are not UTF-8."""
+    if values.type == pa.binary():
+        return cast_each(values, pa.string(), _UTF8)
+    return cast_each(values.cast(pa.large_binary()), pa.large_string(), _UTF8)
+
+
+def cast_each(values: pa.Array, kind: pa.DataType, form: str | None = None) -> pa.Array:
+    """The values in another type; null where that fails. All text that can be cast is of the `form`."""
     try:
         return values.cast(kind)
     except pa.ArrowInvalid:
         if len(values) == 1:
             return pa.nulls(1, kind)
-    if likely is None:
-        half = len(values) // 2
-        return pa.concat_arrays([cast_each(values[:half], kind), cast_each(values[half:], kind)])
-    is_likely = np.asarray(pc.match_substring_regex(values, likely).fill_null(True))
-    order = np.argsort(~is_likely, kind="stable")
-    ordered = values.take(pa.array(order))
-    count = int(np.count_nonzero(is_likely))
-    rest = ordered[count:].dictionary_encode()
-    parts = [cast_each(ordered[:count], kind), cast_each(rest.dictionary, kind).take(rest.indices)]
-    return pa.concat_arrays(parts).take(pa.array(np.argsort(order, kind="stable")))
+    fits = _fits(values, kind) if form is None else pc.match_substring_regex(values, form)
+    if fits is not None:
+        return _halves(pc.if_else(fits, values, pa.scalar(None, values.type)), kind)
+    return _halves(values, kind)
 
 
-def _read(values: pa.Array, kind: pa.DataType, likely: str, mend: Callable[[pa.Array], pa.Array]) -> pa.Array:
-    """Text in another type: as it is, or mended; null where neither can be read."""
-    read = cast_each(values, kind, likely)
-    failed = np.flatnonzero(np.asarray(read.is_null()) & np.asarray(values.is_valid()))
-    if not failed.size:
-        return read
-    mended = cast_each(mend(values.take(pa.array(failed))), kind, likely)
-    mask = np.zeros(len(values), dtype=bool)
-    mask[failed] = True
-    return pc.replace_with_mask(read, pa.array(mask), mended)
+def _fits(values: pa.Array, kind: pa.DataType) -> pa.Array | None:
+    """Which numbers another type of integers can hold; None where that is not known, or not of all."""
+    if not pa.types.is_integer(kind):
+        return None
+    if pa.types.is_integer(values.type):
+        # Of 64 bits both: one has a sign, and the other none.
+        if pa.types.is_uint64(values.type):
+            return pc.less_equal(values, pa.scalar(_LAST, pa.uint64()))
+        return pc.greater_equal(values, 0)
+    if not (pa.types.is_decimal128(values.type) or pa.types.is_decimal256(values.type)):
+        return None
+    # Of those that are nearly too large some may be.
+    small = pc.less_equal(pc.abs(values.cast(pa.float64())), float(_LAST))
+    return pc.and_(pc.equal(pc.floor(values), values), small)
+
+
+def _halves(values: pa.Array, kind: pa.DataType) -> pa.Array:
+    """As `cast_each`, of values nearly all of which can be cast."""
+    try:
+        return values.cast(kind)
+    except pa.ArrowInvalid:
+        if len(values) == 1:
+            return pa.nulls(1, kind)
+    half = len(values) // 2
+    return pa.concat_arrays([_halves(values[:half], kind), _halves(values[half:], kind)])
+
+
+def _read(values: pa.Array, kind: pa.DataType, form: str, mend: Callable[[pa.Array], pa.Array]) -> pa.Array:
+    """Text in another type, as it is mended; null where it cannot be read. What can be as it is means the same."""
+    try:
+        return values.cast(kind)
+    except pa.ArrowInvalid:
+        return cast_each(mend(values), kind, form)
 
 
 # Elements of lists.
@@ -180,15 +228,15 @@ def of_elements(given: Sequence[Any]) -> pa.Array:
 
 def _element(value: Any) -> tuple[str | None, Any]:
     """What an element is, and itself in that form; None for nothing that is known, with whether it is missing."""
-    value = _unwrapped(value)
-    if is_missing(value) or (isinstance(value, np.datetime64) and np.isnat(value)):
-        return None, True
     try:
+        value = _unwrapped(value)
+        if is_missing(value) or (isinstance(value, np.datetime64) and np.isnat(value)):
+            return None, True
         for classes, read in _CLASSES:
             if isinstance(value, classes):
                 return read(value)
     except Exception:
-        # An object may do anything when it is looked at.
+        # An object may do anything when it is looked at; a scalar of Arrow may be none that Python can hold.
         return None, False
     return None, False
 
@@ -395,7 +443,8 @@ def _instant_by_format(text: str, form: str) -> int | None:
 def _iso(values: pa.Array, times: Times) -> tuple[pa.Array, Bad]:
     """ISO text as timestamps, null where it is none, and which of these are times of the other zone kind."""
     aware = times.ticks.tz is not None
-    read = _read(values, pa.timestamp("us", "UTC" if aware else None), _LIKELY_TIME, _mended_time)
+    naive, zoned = (pa.timestamp("us"), _NAIVE_TIME), (pa.timestamp("us", "UTC"), _AWARE_TIME)
+    read = _read(values, *(zoned if aware else naive), _mended_time)
     failed = np.flatnonzero(np.asarray(read.is_null()) & np.asarray(values.is_valid()))
     if not failed.size:
         return read, None
@@ -403,9 +452,8 @@ def _iso(values: pa.Array, times: Times) -> tuple[pa.Array, Bad]:
     zone = np.asarray(pc.match_substring_regex(pc.utf8_trim_whitespace(values.take(pa.array(failed))), _HAS_ZONE))
     other = np.zeros(len(values), dtype=bool)
     other[failed] = zone if not aware else ~zone
-    kind = pa.timestamp("us", None if aware else "UTC")
     places = np.flatnonzero(other)
-    again = _read(values.take(pa.array(places)), kind, _LIKELY_TIME, _mended_time)
+    again = _read(values.take(pa.array(places)), *(naive if aware else zoned), _mended_time)
     other[places] = np.asarray(again.is_valid())
     return read, other
 
@@ -435,7 +483,7 @@ def numbers_of(values: pa.Array) -> tuple[Any, Bad]:
     What is beyond the floats is infinite; what says that it is no number is NaN.
     """
     if is_text(values.type):
-        values = _read(valid(values), pa.float64(), _LIKELY_NUMBER, pc.utf8_trim_whitespace)
+        values = _read(valid(values), pa.float64(), _NUMBER, pc.utf8_trim_whitespace)
     elif pa.types.is_decimal(values.type) or pa.types.is_null(values.type):
         values = cast_each(values, pa.float64())
     bad = np.asarray(values.is_null()) if values.null_count else None
@@ -444,6 +492,8 @@ def numbers_of(values: pa.Array) -> tuple[Any, Bad]:
 
 def whole_numbers(values: pa.Array) -> pa.Array | None:
     """Of text or decimals, those that are integers of 64 bits; None for columns of numbers. Floats would round them."""
+    if pa.types.is_decimal32(values.type) or pa.types.is_decimal64(values.type):
+        values = values.cast(pa.decimal128(38, values.type.scale))
     if pa.types.is_decimal(values.type):
         return cast_each(values, pa.int64())
     if not is_text(values.type):
@@ -452,7 +502,7 @@ def whole_numbers(values: pa.Array) -> pa.Array | None:
     values = pc.utf8_trim_whitespace(valid(values))
     form = pc.match_substring_regex(values, r"^[+-]?\d{1,19}$").fill_null(False)
     values = pc.replace_substring_regex(values, r"^\+", "")
-    return cast_each(pc.if_else(form, values, pa.scalar(None, values.type)), pa.int64(), _LIKELY_INTEGER)
+    return cast_each(pc.if_else(form, values, pa.scalar(None, values.type)), pa.int64(), _INTEGER)
 
 
 def weights_of(values: pa.Array, whole: bool) -> tuple[Any, Bad]:
@@ -535,14 +585,10 @@ def key_column(values: pa.Array) -> pa.Array:
     if pa.types.is_floating(kind):
         return _whole(values)
     if pa.types.is_null(kind):
-        return values.cast(pa.string())
+        return values.cast(pa.large_string())
     if pa.types.is_integer(kind):
         return values if pa.types.is_uint64(kind) else values.cast(pa.int64())
-    short = pa.string() if is_text(kind) else pa.binary()
-    try:
-        return values.cast(short)
-    except pa.ArrowInvalid:  # more than 2 GB in a batch
-        return values
+    return _large(values)
 
 
 def _whole(values: pa.Array) -> pa.Array:

@@ -26,7 +26,7 @@ from hypothesis import strategies as st
 from row_doors import DOORS, SINKS, Line, Setting, run_command
 
 import fastgame as fg
-from fastgame import _files, axis
+from fastgame import _files, _values, axis
 
 #: Groups of tables for each door, by who is given them: 30 seconds in all, and ten minutes.
 GROUPS = {"command": 5, "replay": 8, "update": 40}
@@ -395,3 +395,48 @@ def test_a_time_beyond_all_calendars_is_in_the_last_bin_alone() -> None:
     structure = fg.RangeCounter(axes=one, horizon=1, privacy=tiny_noise(), invalid="drop")
     structure.update(times)
     assert round(structure.count({"day": ("2026-01-03", "2026-01-04")})) == 1
+FAR = pa.scalar(1 << 62, pa.timestamp("us"))
+NO_TEXT = pa.array([b"\xff"], pa.binary()).view(pa.string())[0]
+
+
+@pytest.mark.parametrize("odd", [FAR, pa.scalar(1 << 30, pa.date32()), NO_TEXT], ids=lambda odd: str(odd.type))
+def test_a_scalar_that_python_cannot_hold_is_left_out_alone(odd: Any) -> None:
+    assert counted([EVENING] * 3 + [odd]) == [0, 3]
+    frame = {"time": [EVENING] * 3, "key": ["a", odd, "a"]}
+    released = fg.replay(frame, TICKS, vector(2), time="time", key="key", keys=["a", "b"])
+    assert whole(released.column("value")).tolist()[-2:] == [2, 0]
+    for one in (axis.Integer(0, 4), axis.Regular(4, 0, 4), axis.Variable([0, 4])):
+        assert one.index([1, odd, 1], invalid="drop").tolist()[1] == -1
+
+
+@pytest.mark.parametrize("text", [pa.string(), pa.string_view(), pa.dictionary(pa.int8(), pa.string())], ids=str)
+def test_the_type_of_keys_holds_any_number_of_them(text: pa.DataType) -> None:
+    # Those of Arrow's types that end at 2 GB would end a run at the row that is one too many.
+    values = pa.array(["a", None, "b"]).cast(text)
+    assert _values.key_column(values).type == pa.large_string()
+    assert _values.of_elements(["a"]).field("text").type == pa.large_string()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("rows", [100_000, 110_000])
+@pytest.mark.parametrize("form", ["dictionary", "objects", "two tables", "file"])
+def test_a_key_that_makes_two_gigabytes_is_one_like_others(rows: int, form: str) -> None:
+    long = "x" * 20_000
+    codes = pa.array(np.minimum(np.arange(rows + 1), 1).astype(np.int32))
+    column = pa.DictionaryArray.from_arrays(codes, pa.array(["a", long]))
+    times = [EVENING] * (rows + 1)
+    table = pa.table({"time": pa.array(times), "page": column})
+    if form == "file":
+        pq.write_table(table, "rows.parquet")
+        (Path("pages.txt")).write_text("a\nb\n")
+        assert told("count", "rows.parquet", *CLOCK, *HOME) == [1, 0]
+        return
+    frames: dict[str, Any] = {
+        "dictionary": table,
+        "objects": {"time": times, "page": ["a", *[long] * rows]},
+        # Not in the order of time, and so sorted together.
+        "two tables": [table, pa.table({"time": pa.array([EVENING, dt.datetime(2026, 1, 1)]), "page": ["a", "b"]})],
+    }
+    structure = sketch(width=64, depth=3, horizon=2)
+    released = fg.replay(frames[form], TICKS, structure, time="time", key="page", keys=["a", "b"], memory=8 << 30)
+    assert whole(released.column("value")).tolist()[-2:] == ([2, 1] if form == "two tables" else [1, 0])

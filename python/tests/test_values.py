@@ -5,11 +5,16 @@ from __future__ import annotations
 import datetime as dt
 import decimal
 import fractions
+import itertools
+import random
+import time
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -302,3 +307,63 @@ def test_an_element_that_fails_when_it_is_looked_at_is_left_out_alone() -> None:
     given = [dt.datetime(2026, 1, 1, tzinfo=Zone()), DAY]
     assert instants(given) == [None, micro(2026, 1, 1)]
     assert instants(given, AWARE) == [None, None]
+
+
+DAYS = ["2026-01-03", "2024-02-29", "2023-02-29", "1900-02-29", "2000-02-29", "0000-01-01", "2026-04-31", "2026-1-3"]
+CLOCKS = ["", "09", "09:30", "09:30:15", "09:30:15.1", "09:30:15.123456", "09:30:15.", "0930", "24:00", "23:59:60"]
+ZONES = ["", "Z", "z", " Z", "+01", "+0100", "+01:00", "-24:00", "+23:59", "+1", "+01:60", "UTC"]
+TIME_TEXTS = ["".join(parts) for parts in itertools.product(DAYS, ["", "T", " ", "t"], CLOCKS, ZONES)]
+NUMBER_TEXTS = ["".join(parts) for size in range(5) for parts in itertools.product("01.e+-infaty(", repeat=size)]
+LAST = 2**63 - 1
+INTEGERS = [str(sign * (LAST + near)) for sign in (1, -1) for near in range(-40, 40)] + [str(10**n) for n in range(25)]
+
+
+@pytest.mark.parametrize(
+    ("texts", "kind", "form"),
+    [
+        (TIME_TEXTS, pa.timestamp("us"), _values._NAIVE_TIME),
+        (TIME_TEXTS, pa.timestamp("us", "UTC"), _values._AWARE_TIME),
+        (random.Random(1).sample(NUMBER_TEXTS, 8000), pa.float64(), _values._NUMBER),
+        (INTEGERS, pa.int64(), _values._INTEGER),
+    ],
+    ids=["naive", "aware", "numbers", "integers"],
+)
+def test_what_arrow_casts_is_of_the_form(texts: list[str], kind: pa.DataType, form: str) -> None:
+    # What is not is left out untried, but only where another row is: it must be left out in any case.
+    fits = pc.match_substring_regex(pa.array(texts), form).to_pylist()
+    cast = [_values.cast_each(pa.array([text]), kind).is_valid()[0].as_py() for text in texts]
+    assert any(cast)
+    assert fits == cast
+
+
+@given(st.lists(st.binary(max_size=6), min_size=1, max_size=30))
+def test_text_is_valid_where_python_reads_it(texts: list[bytes]) -> None:
+    found = _values.valid(pa.array([b"\xff", *texts], pa.binary()).view(pa.string()))
+    for text, is_valid in zip(texts, found.is_valid().to_pylist()[1:], strict=True):
+        try:
+            text.decode()
+            assert is_valid
+        except UnicodeDecodeError:
+            assert not is_valid
+
+
+ODD: dict[str, Callable[[int], Any]] = {
+    "times": lambda n: instants([f"2026-02-30 09:30:00.{i:06}" for i in range(n)]),
+    "other zone": lambda n: instants([f"2026-02-03 09:30:00.{i:06}Z" for i in range(n)]),
+    "nanoseconds": lambda n: instants([f"2026-02-03 09:30:00.{i:06}000" for i in range(n)]),
+    "numbers": lambda n: weights_of(pa.array([f"1,{i}" for i in range(n)]), False),
+    "not UTF-8": lambda n: _values.valid(pa.array([b"\xff%d" % i for i in range(n)]).view(pa.string())),
+    "bytes": lambda n: _values.text_of_bytes(pa.array([b"\xff%d" % i for i in range(n)])),
+    "decimals": lambda n: whole_numbers(pa.array([decimal.Decimal(2 * i + 1) / 2 for i in range(n)])),
+    "no sign": lambda n: _values.cast_each(pa.array([LAST + 1 + i for i in range(n)], pa.uint64()), pa.int64()),
+    "a sign": lambda n: _values.cast_each(pa.array([-1 - i for i in range(n)]), pa.uint64()),
+}
+
+
+@pytest.mark.parametrize("odd", ODD)
+def test_a_column_of_odd_values_is_not_read_one_by_one(odd: str) -> None:
+    # One by one they take 20 microseconds each, or more.
+    ODD[odd](100)
+    start = time.process_time()
+    ODD[odd](20_000)
+    assert time.process_time() - start < 0.25
