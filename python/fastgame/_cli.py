@@ -12,6 +12,7 @@ import contextlib
 import functools
 import math
 import os
+import re
 import signal
 import sys
 import textwrap
@@ -133,6 +134,8 @@ class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         if "required" in message or "unrecognized" in message:
             message += self._mistyped()
+        for kind, words in (("int", "a whole number"), ("float", "a number")):
+            message = re.sub(f"invalid {kind} value: (.*)", rf"must be {words}; \1 was given", message)
         _tell(f"{self.prog}: error: {' '.join(message.split())} (see {self.prog} --help)")
         sys.exit(_EXIT_REFUSED)
 
@@ -248,7 +251,10 @@ def _input_options(parser: argparse.ArgumentParser, several: bool = True) -> Non
     group.add_argument("--max-weight", type=int, default=1, metavar="W", help="the largest absolute weight of a row")
     excess = "with a weight beyond --max-weight a row is left out as a bad one (error), or counts that much (clip)"
     group.add_argument("--on-excess", choices=["error", "clip"], default="error", help=excess)
-    form = "of times that are not ISO: as strptime (%%d/%%m/%%Y, %%Y-%%m), or epoch_s or epoch_ms (numbers since 1970)"
+    form = (
+        "of times that are not ISO: as strptime (%%d/%%m/%%Y, %%Y-%%m), or epoch_s or epoch_ms (seconds or "
+        "milliseconds since 1970 in UTC, which need --tz)"
+    )
     group.add_argument("--time-format", metavar="FORMAT", help=form)
     group.add_argument(
         "--input-format", choices=["csv", "parquet", "json"], help="if the ending of the files does not say it"
@@ -263,8 +269,8 @@ def _input_options(parser: argparse.ArgumentParser, several: bool = True) -> Non
     )
     group.add_argument("--multiline", action="store_true", help=multiline)
     bad = (
-        "stop if a row cannot be used or is out of range; without this such rows are left out. Whether it stops "
-        "depends on single rows, so neither that nor the message is private"
+        "stop if a row cannot be used or is out of range; without this such rows are left out. NOT PRIVATE: whether it "
+        "stops, and what it says, depends on single rows"
     )
     group.add_argument("--fail-on-bad-rows", action="store_true", help=bad)
 
@@ -279,12 +285,15 @@ def _output_options(parser: argparse.ArgumentParser) -> None:
     )
     group.add_argument("--out", metavar="FILE", help="where to write; the terminal without it")
     group.add_argument("--plot", metavar="FILE", help="draw the releases with their error as well (.png, .svg, .pdf)")
-    check = "say what would be read, from which columns and in which forms; no row is read and nothing is released"
+    check = (
+        "say what would be read, from which columns and in which forms, and stop: nothing is released, and rows are "
+        "read for --not-private-counts alone"
+    )
     group.add_argument("--check", action="store_true", help=check)
     told = group.add_mutually_exclusive_group()
     quiet = "tell nothing but errors, that a state was made, and that an output was left as it is"
     told.add_argument("--quiet", action="store_true", help=quiet)
-    counts = "tell how many rows were read and left out: NOT PRIVATE, for the operator alone; without it nothing tells"
+    counts = "tell how many rows were read, and how many were left out and why: NOT PRIVATE, for the operator alone"
     told.add_argument("--not-private-counts", action="store_true", help=counts)
 
 
@@ -304,7 +313,10 @@ def _state_options(parser: argparse.ArgumentParser) -> None:
 
 
 def _plan_options(plan: argparse.ArgumentParser) -> None:
-    kept = "of which command: counter (count), vector (count with --key), sketch (top), range"
+    kept = (
+        "of which command: counter (count), vector (count with --key), sketch (top), range; for a join there is "
+        "fg.JoinSize.suggest in Python"
+    )
     plan.add_argument("structure", choices=["counter", "vector", "sketch", "range"], help=kept)
     _clock_options(plan, required=False)
     plan.add_argument("--horizon", type=int, metavar="T", help="the number of steps, instead of a clock")
@@ -356,9 +368,10 @@ def _parser() -> argparse.ArgumentParser:
     top = command(
         "top",
         "Find the listed keys with most rows so far, at every tick. For lists that are too long to have a counter for "
-        "each key: a sketch is kept. The true counts of all that is printed, at all ticks together, are from lower to "
-        "upper with the probability --confidence. A key is separated if it is above the first one that is not printed "
-        "by more than both may be wrong; of the others nobody knows whether they belong to the largest.",
+        "each key: a sketch is kept. With the probability --confidence the true counts of all printed rows, at all "
+        "ticks together, are between lower and upper, and a key that is separated has more rows than any listed key "
+        "that is not printed. Of one that is not separated this cannot be told: the counts are too close. (If the "
+        "whole list is printed, all are separated.)",
         _top,
     )
     ranges = command(
@@ -391,7 +404,7 @@ def _parser() -> argparse.ArgumentParser:
         _state_options(made)
         _output_options(made)
     top.add_argument("-k", type=int, default=10, metavar="K", help="how many keys")
-    sure = "with what probability all true counts are from lower to upper"
+    sure = "with what probability the true counts of all printed rows are between lower and upper"
     top.add_argument("--confidence", type=float, default=0.95, metavar="P", help=sure)
     _axis_options(ranges, required=True)
     box = "a PUBLIC box to report: 'age=0:50,site=north', either end may be empty; repeat it"
@@ -553,6 +566,8 @@ def _key_list(arguments: argparse.Namespace) -> Any:
         )
     path = _public_list(arguments, "keys")
     columns = read_keys(path, names)
+    if not len(columns[0]):
+        raise ValueError(f"--keys {path} has no key; give a list of at least one")
     for time in (arguments.time, arguments.delete_time):
         if time is not None and time not in names and has_values(path, time):
             _warn(
@@ -606,7 +621,8 @@ def _join(arguments: argparse.Namespace) -> None:
     if not _continues(arguments) or "contributions" in arguments.explicit:
         _check_self_join(both, arguments.contributions)
     join = _structure(arguments, fg.JoinSize, given)
-    _check_self_join(both, join.contributions)
+    if not (arguments.check and _continues(arguments)):  # then the state, which says it, is not opened
+        _check_self_join(both, join.contributions)
     columns = {
         "time": arguments.time,
         "key": tuple(arguments.on),
@@ -851,7 +867,10 @@ def _check(arguments: argparse.Namespace, ticks: fg.Ticks, structure: Any, sides
     text = "".join(line for one in inputs for line in lines_of(one))
     last = ticks.time(ticks.horizon)
     clock = f"the clock has {ticks.horizon:,} steps, from {ticks.start.isoformat()} to {last.isoformat()}\n"
-    write_text(f"{text}{clock}{structure!r}\nno row was used and nothing was released\n", None)
+    # Without a budget it is that of the state, which is not opened.
+    has_budget = any(getattr(arguments, name) is not None for name in _BUDGET)
+    spent = f"all that is released, however it is combined, would be {_promise(structure)}\n" if has_budget else ""
+    write_text(f"{text}{clock}{spent}no row was used and nothing was released\n", None)
     if arguments.not_private_counts:
         for one in inputs:
             count(one, counts)
@@ -1058,8 +1077,8 @@ def _warn(arguments: argparse.Namespace, sentence: str) -> None:
 
 def _tell_counts(counts: fg.RowCounts) -> None:
     """Tells the operator, who may know."""
-    dropped = "; ".join(f"{count:,}: {reason}" for reason, count in counts.dropped.items())
-    tail = f"left out {dropped}" if dropped else "all were used"
+    dropped = ", ".join(f"{count:,} ({reason})" for reason, count in counts.dropped.items())
+    tail = f"left out were {dropped}" if dropped else "all were used"
     _tell(f"not private: {counts.read:,} row{'s were' if counts.read != 1 else ' was'} read, {tail}")
     # That rows are those of other runs is as it should be.
     elsewhere = sum(counts.dropped.get(reason, 0) for reason in (BEFORE_RUN, AFTER_RUN))
@@ -1067,8 +1086,8 @@ def _tell_counts(counts: fg.RowCounts) -> None:
         _tell("not private: NO ROW COULD BE USED; look at --time, --start and --end, --key and --weight")
 
 
-def _tell_guarantee(structure: Any) -> None:
-    """States what was spent."""
+def _promise(structure: Any) -> str:
+    """What is spent by all releases of a structure, and on whom."""
     budget = structure.privacy
     promise = f"{guarantee(budget)} ({BOUND})" if isinstance(budget, fg.PureDp) else guarantee(budget)
     if isinstance(budget, fg.Zcdp):
@@ -1076,8 +1095,14 @@ def _tell_guarantee(structure: Any) -> None:
     elif not isinstance(budget, fg.PureDp):
         promise = f"{upward(budget.rho, 6)}-zCDP, {promise}"
     unit = unit_of(structure)
-    pause = "," if "," in unit else ""
-    _tell(f"all that was released is {promise}, for {unit}{pause} and no more however it is combined")
+    return f"{promise}, for {unit}"
+
+
+def _tell_guarantee(structure: Any) -> None:
+    """States what was spent."""
+    if structure.insecure_seed is not None:
+        _tell("INSECURE: the seed is known, and with it the noise: publish nothing of this run")
+    _tell(f"all that was released, however it is combined, is {_promise(structure)}")
 
 
 def _tell_state(structure: Any, is_again: bool, rows: int, outputs: int) -> None:
@@ -1157,12 +1182,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
         ImportError,
         ArrowException,
     ) as error:
-        message = " ".join(str(error).split()) or "out of memory"
+        message = " ".join(_in_words(error).split()) or "out of memory"
         for name, option in _OPTIONS.items():
             message = message.replace(name, option)
         _tell(f"{prog}: error: {message}{f'; {_COMMITTED}' if given.is_committed else ''}")
         return _EXIT_REFUSED
     return 0
+
+
+def _in_words(error: BaseException) -> str:
+    """What an error says. Of one of the system the number says nothing to people."""
+    if isinstance(error, OSError) and error.strerror and error.filename is not None:
+        return f"{error.strerror}: {error.filename!r}"
+    return str(error)
 
 
 _COMMITTED = "the state was written: the same command releases its last step again"
@@ -1182,6 +1214,9 @@ _OPTIONS = {
     "until must": "--until must",
     "max_weight": "--max-weight",
     "max_norm": "--max-weight",
+    "top must be": "-k must be",
+    "give them one with tz= (Ticks) or --tz": "give the clock one, as --tz UTC",
+    "give it one, or make ticks without a zone": "give it one, or leave --tz out",
 }
 
 

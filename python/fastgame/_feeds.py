@@ -253,7 +253,11 @@ class VectorSink(KeySink):
             known, listed = np.unique(codes, return_inverse=True)
             self.stages.append((values, known))
         if len(self.stages[-1][1]) < self.count:
-            raise ValueError("keys must differ, as each is a cell; one stands twice in the list")
+            _, first, counts = np.unique(listed, return_index=True, return_counts=True)
+            place = first[counts > 1].min()
+            twice = tuple(part[place].as_py() for part in self.listed)
+            shown = repr(twice[0] if len(twice) == 1 else twice)
+            raise ValueError(f"keys must differ, as each is a cell; one stands twice in the list: {shown:.80}")
         self.order = np.argsort(listed)
 
     @staticmethod

@@ -154,13 +154,18 @@ class Files:
         self.counts.read += count
         self.counts.add(_NO_LINE, count)
         if self.strict and count:
-            raise BadRowsError(f"{path} has a line that is no row: {what}; mend it, or leave bad rows out")
+            raise BadRowsError(
+                f"{path} has a line that is no row: {what}; mend it, or leave such rows out (bad_rows='drop')"
+            )
 
     def _refuse_missing(self, path: str, names: Sequence[str]) -> None:
         for name in self.columns.all:
             if list(names).count(name) != 1:
                 what = "more than one column" if name in names else "no column"
-                raise ValueError(f"{path} has {what} {name!r}; its columns are {', '.join(map(repr, names))}")
+                shown = ", ".join(map(repr, names))
+                found = [mark for mark in ";\t|," if mark in names[0]] if len(names) == 1 else []
+                hint = f" (is it --delimiter {found[0]!r}?)" if found else ""
+                raise ValueError(f"{path} has {what} {name!r}; its columns are {shown}{hint}")
 
     def _csv(self, path: str) -> Iterator[pa.RecordBatch]:
         delimiter = self._delimiter(path)
@@ -198,7 +203,10 @@ class Files:
         try:
             return next(csv.reader(read(), delimiter=delimiter, strict=True), []), used
         except UnicodeDecodeError:
-            raise ValueError(f"{path} has names of columns that are not UTF-8") from None
+            raise ValueError(
+                f"{path} has names of columns that are not UTF-8: it is no CSV, or in another encoding; convert it "
+                "first, as with iconv -t UTF-8"
+            ) from None
         except csv.Error as error:
             raise ValueError(f"{path} has names of columns that cannot be read: {one_line(error)}") from None
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import datetime as dt
 import importlib
+import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice
@@ -357,8 +358,8 @@ def _span(structures: Sequence[Any], options: _Options) -> _Span:
     horizon, every, due = options.ticks.horizon, options.release_every, options.due
     if done > due:
         raise ValueError(
-            f"until must not be before the end of step {done}, which the structures have reached; it is in step "
-            f"{due + 1}, and steps before the present one cannot be released again"
+            f"until must not be before the end of step {done}, which is done; it is in step {due + 1}. "
+            f"Earlier steps cannot be released again: give a time from {options.ticks.time(done).isoformat()} on"
         )
     last = due if due == horizon else due // every * every
     if done < last:
@@ -384,19 +385,26 @@ def _with_pyarrow() -> tuple[Any, Any]:
     return importlib.import_module("fastgame._events"), importlib.import_module("fastgame._feeds")
 
 
+def _check_times(times: Sequence[Any], structures: Sequence[Any]) -> None:
+    """Refuses a form of times that is none, and deletions that are not protected: whether or not a row is there."""
+    values = importlib.import_module("fastgame._values")
+    for one in times:
+        if one.format is not None:
+            values.check_format(one.format, one.ticks)
+        if one.delete_time is not None and any(structure.protect != "lifetime" for structure in structures):
+            raise ValueError(
+                'delete_time needs structures with protect="lifetime": a row that comes and goes is two updates, and '
+                "another protects one"
+            )
+
+
 def _run(inputs: list[_Input], options: _Options) -> list[Any]:
     """Reads all inputs, then plays them; the tables of those that release."""
     events = importlib.import_module("fastgame._events")
     players = [player for one in inputs for player in one.players]
     structures = [player.sink.structure for player in players]
     span = _span(structures, options)
-    if any(one.times.delete_time is not None for one in inputs) and any(
-        structure.protect != "lifetime" for structure in structures
-    ):
-        raise ValueError(
-            'delete_time needs structures with protect="lifetime": a row that comes and goes is two updates, and '
-            "another protects one"
-        )
+    _check_times([one.times for one in inputs], structures)
     rows = span.releases * sum(player.rows for player in players)
     if rows > _MOST_ROWS:
         raise ValueError(
@@ -676,6 +684,8 @@ def _pieces(frame: Any, needed: list[str], batches: bool = True) -> Iterable[Any
         raise TypeError(f"frame must be a table that speaks Arrow; {what}") from None
     if batches and isinstance(frame, Iterable) and not isinstance(frame, str | bytes | np.ndarray):
         return (piece for item in frame for piece in _pieces(item, needed, batches=False))
+    is_path = isinstance(frame, str | os.PathLike)
+    how = " (a file is read first, as with pyarrow.csv.read_csv; the command fastgame takes files)" if is_path else ""
     raise TypeError(
-        f"frame must be a table that speaks Arrow, a dict of columns, or record batches; {kind.__name__} was given"
+        f"frame must be a table that speaks Arrow, a dict of columns, or record batches; {kind.__name__} was given{how}"
     )

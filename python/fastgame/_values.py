@@ -406,6 +406,11 @@ def _since_1970(values: pa.Array, factor: int) -> Instants:
 def check_format(form: str, ticks: Ticks) -> None:
     """Refuses a format that cannot be read, does not say the year, or has a zone where the ticks have none."""
     shown = f"time_format {form!r:.80}"
+    if "%" not in form and form not in _EPOCHS:
+        known = " or ".join(map(repr, _EPOCHS))
+        raise ValueError(
+            f"{shown} must say year, month and day in the words of strptime, as %d/%m/%Y does, or be {known}"
+        )
     aware = "%z" in form or form in _EPOCHS
     if aware != (ticks.tz is not None):
         raise ValueError(zone_mismatch(ticks, aware, shown))

@@ -179,3 +179,54 @@ def test_epochs_years_and_months_are_times() -> None:
     for form, text in (("%Y", "2026"), ("%Y-%m", "2026-01")):
         Path("visits.csv").write_text(f"time,page\n{text},/home\n2026-13,/home\n")
         assert values("count", "visits.csv", *KEYED, "--time-format", form)[0] == 1
+
+
+STATE = ["--state", "s.fg", "--until", "2026-01-02"]
+
+
+def test_check_states_the_guarantee_if_it_is_known() -> None:
+    Path("visits.csv").write_text("time,page\n")
+    promise = "all that is released, however it is combined, would be 0.5-zCDP, "
+    given = ["count", "visits.csv", "--time", "time", "--start", "2026-01-01", "--end", "2026-01-03", "--every", "1d"]
+    code, out, _ = run(*given, "--rho", "0.5", "--contributions", "3", "--check")
+    assert code == 0 and promise in out and "for 3 rows\n" in out
+    # That of a state is not known, as it is not opened.
+    assert run(*given, *STATE, "--rho", "0.5")[0] == 0
+    code, out, _ = run(*given, *STATE, "--check")
+    assert code == 0 and "DP" not in out
+
+
+def test_check_of_a_self_join_leaves_contributions_to_the_state() -> None:
+    Path("mails.csv").write_text("time,a,b\n2026-01-01,x,y\n")
+    clock = ["--time", "time", "--start", "2026-01-01", "--end", "2026-01-03", "--every", "1d", "--width", "64"]
+    join = ["join", "mails.csv", "mails.csv", "--on", "a", "--right-on", "b", *clock]
+    assert run(*join, *STATE, "--rho", "0.5", "--contributions", "2")[0] == 0
+    assert run(*join, *STATE, "--check")[0] == 0
+    code, _, err = run(*join, "--rho", "0.5", "--check")
+    assert code == 2 and "--contributions must be at least 2" in err
+
+
+def test_messages_say_what_to_do() -> None:
+    Path("visits.csv").write_text("time;page\n")
+    code, _, err = run("count", "visits.csv", *COUNT)
+    assert code == 2 and "its columns are 'time;page' (is it --delimiter ';'?)" in err
+    Path("visits.csv").write_text("time,page\n")
+    code, _, err = run("count", "visits.csv", *COUNT, "--time-format", "epoch_s")
+    assert code == 2 and "give the clock one, as --tz UTC" in err
+    for zone in ([], ["--tz", "UTC"]):
+        code, _, err = run("count", "visits.csv", *COUNT, *zone, "--time-format", "epoch")
+        assert code == 2 and "or be 'epoch_s' or 'epoch_ms'" in err
+    Path("keys.txt").write_text("/a\n/b\n/c\n/b\n")
+    code, _, err = run("count", "visits.csv", *COUNT, "--key", "page", "--keys", "keys.txt")
+    assert code == 2 and "one stands twice in the list: '/b'" in err
+
+
+@pytest.mark.parametrize("form", ["epoch_s", "%d", "epoch"])
+@pytest.mark.parametrize("name", ["a.csv", "a.jsonl"])
+def test_a_format_that_is_none_is_refused_whether_or_not_there_are_rows(name: str, form: str) -> None:
+    header, row = ("time,page\n", "x,y\n") if name == "a.csv" else ("", '{"time": "x"}\n')
+    seen = set()
+    for rows in ("", row):
+        Path(name).write_text(header + rows)
+        seen.add(run("count", name, *COUNT, "--time-format", form))
+    assert len(seen) == 1 and seen.pop()[0] == 2

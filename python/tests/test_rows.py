@@ -29,7 +29,7 @@ import fastgame as fg
 from fastgame import _files, _values, axis
 
 #: Groups of tables for each door, by who is given them: 30 seconds in all, and ten minutes.
-GROUPS = {"command": 5, "replay": 8, "update": 40}
+GROUPS = {"command": 4, "replay": 5, "update": 32}
 SLOW = 23
 
 
@@ -395,6 +395,8 @@ def test_a_time_beyond_all_calendars_is_in_the_last_bin_alone() -> None:
     structure = fg.RangeCounter(axes=one, horizon=1, privacy=tiny_noise(), invalid="drop")
     structure.update(times)
     assert round(structure.count({"day": ("2026-01-03", "2026-01-04")})) == 1
+
+
 FAR = pa.scalar(1 << 62, pa.timestamp("us"))
 NO_TEXT = pa.array([b"\xff"], pa.binary()).view(pa.string())[0]
 
