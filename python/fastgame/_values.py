@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import datetime as dt
 import decimal
-import math
 import numbers as number_classes
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -492,12 +491,14 @@ def numbers_of(values: pa.Array) -> tuple[Any, Bad]:
     elif pa.types.is_decimal(values.type) or pa.types.is_null(values.type):
         values = cast_each(values, pa.float64())
     bad = np.asarray(values.is_null()) if values.null_count else None
+    if pa.types.is_floating(values.type):
+        return values.to_numpy(zero_copy_only=False), bad  # NaN where there is none
     return np.asarray(values.fill_null(0) if values.null_count else values), bad
 
 
 def whole_numbers(values: pa.Array) -> pa.Array | None:
     """Of text or decimals, those that are integers of 64 bits; None for columns of numbers. Floats would round them."""
-    if pa.types.is_decimal32(values.type) or pa.types.is_decimal64(values.type):
+    if pa.types.is_decimal(values.type) and values.type.bit_width <= 64:
         values = values.cast(pa.decimal128(38, values.type.scale))
     if pa.types.is_decimal(values.type):
         return cast_each(values, pa.int64())
@@ -598,7 +599,7 @@ def key_column(values: pa.Array) -> pa.Array:
 
 def _whole(values: pa.Array) -> pa.Array:
     """Floats as integers; null for fractions, and where neighbours among the integers are one float."""
-    numbers = np.asarray(values.fill_null(math.nan))
+    numbers = values.to_numpy(zero_copy_only=False)  # NaN where there is none
     whole = is_whole(numbers)
     return pa.array(np.where(whole, numbers, 0).astype(np.int64), mask=~whole)
 
