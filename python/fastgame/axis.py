@@ -690,7 +690,8 @@ def _values_of(column: Any, what: str, rule: str) -> list[Any]:
         return [column]
     # Numpy would cut zeros off the ends of texts.
     if hasattr(kind, "to_pylist"):
-        return [_text(value) for value in column]
+        # Tables have rows, which are no values of an axis.
+        return [_text(value) for value in column] if hasattr(kind, "type") else list(column.to_pylist())
     if hasattr(kind, "to_list"):
         return list(column.to_list())
     # Of a masked array, None for what is masked.
@@ -747,7 +748,7 @@ def _texts(values: Any) -> list[Any] | None:
     """The elements of a column of text, some of which may be missing; None for another."""
     if not hasattr(type(values), "__array__"):
         return None
-    if hasattr(type(values), "to_pylist"):
+    if hasattr(type(values), "to_pylist") and hasattr(type(values), "type"):
         return _values_of(values, "times", "must be times") if "string" in str(values.type) else None
     array = array_of(values, "times", "must be times")
     if array.ndim == 0 or array.dtype.kind not in "UTO":
