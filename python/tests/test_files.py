@@ -222,7 +222,9 @@ def csv_rows(content: bytes, columns: int, multiline: bool) -> tuple[list[list[s
     return rows, bad
 
 
-@settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=400, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 @given(
     content=st.text(alphabet='ab",\r\n', max_size=60).map(str.encode),
     block=st.integers(4, 40),

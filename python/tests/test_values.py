@@ -116,7 +116,7 @@ def test_text_numbers_mean_what_each_of_them_says() -> None:
             assert same(numbers(around)[around.index(text)], number), around
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150, deadline=None, derandomize=True)
 @given(st.lists(st.sampled_from([*TIMES, *ZONED, *NUMBERS]), min_size=1, max_size=40), st.booleans())
 def test_a_text_means_the_same_in_every_column(texts: list[str], aware: bool) -> None:
     ticks = AWARE if aware else NAIVE
@@ -145,7 +145,7 @@ ELEMENTS: list[tuple[Any, int | None]] = [
 ]  # fmt: skip
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150, deadline=None, derandomize=True)
 @given(st.lists(st.sampled_from(ELEMENTS), max_size=12), st.sampled_from(["list", "tuple", "array", "pandas"]))
 def test_an_element_means_the_same_in_every_list(pairs: list[tuple[Any, int | None]], kind: str) -> None:
     values = np.empty(len(pairs), dtype=object)
