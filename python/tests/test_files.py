@@ -120,31 +120,28 @@ def test_a_row_longer_than_a_block_is_a_row(csv: Path, kind: str) -> None:
     assert rows[5_000:] == [("2", text.decode() if kind == "key" else "b"), ("3", "c")]
 
 
+#: The names of columns, a short row with a key, and one with a key and so many further letters.
+LONG: dict[str, tuple[bytes, bytes, bytes]] = {
+    "rows.csv": (b"t,k,z\n", b"%d,%s,\n", b"%d,%s,%s\n"),
+    "rows.jsonl": (b"", b'{"t":"%d","k":"%s"}\n', b'{"t":"%d","k":"%s","z":"%s"}\n'),
+}
+
+
+@pytest.mark.parametrize("name", LONG)
 @pytest.mark.parametrize("length", [999, 1000, 1001, 5000, 1 << 20])
 def test_a_row_that_is_too_long_is_left_out_alone_wherever_blocks_are_cut(
-    csv: Path, length: int, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, name: str, length: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(_files, "_LONGEST_ROW", 1000)
-    long = b"2,b,%s\n" % (b"x" * (length - 5))
+    head, short, long = LONG[name]
+    whole = long % (2, b"b", b"x" * (length - len(long % (2, b"b", b""))))
+    assert len(whole) == length
+    path = tmp_path / name
     for before in range(0, 60, 7):
-        csv.write_bytes(b"t,k,z\n1,%s,\n" % (b"a" * before) + long + b"3,c,\n")
+        path.write_bytes(head + short % (1, b"a" * before) + whole + short % (3, b"c"))
         for block in (64, 997, 4 << 20):
             monkeypatch.setattr(_files, "_BLOCK", block)
-            rows, bad = read(csv)
-            assert (rows[1:], bad) == (([("2", "b"), ("3", "c")], 0) if length <= 1000 else ([("3", "c")], 1))
-
-
-@pytest.mark.parametrize("length", [999, 1000, 1001, 5000])
-def test_a_line_of_json_that_is_too_long_is_left_out_alone(
-    lines: Path, length: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(_files, "_LONGEST_ROW", 1000)
-    long = b'{"t":"2","k":"b","z":"%s"}\n' % (b"x" * (length - 25))
-    for before in range(0, 60, 7):
-        lines.write_bytes(b'{"t":"1","k":"%s"}\n' % (b"a" * before) + long + b'{"t":"3","k":"c"}\n')
-        for block in (64, 997, 4 << 20):
-            monkeypatch.setattr(_files, "_BLOCK", block)
-            rows, bad = read(lines)
+            rows, bad = read(path)
             assert (rows[1:], bad) == (([("2", "b"), ("3", "c")], 0) if length <= 1000 else ([("3", "c")], 1))
 
 
